@@ -89,7 +89,7 @@ def fits(n: int) -> None:
         lambda: ignore_warnings(lambda: LogisticRegression(max_iter=100).fit(X, top)),
         lambda: DLDL(**WEIGHTS).fit(X, Y),
         lambda: DLDL().fit(X, Y),
-        lambda: DLDL(0.01, **WEIGHTS).fit(X, Y),
+        lambda: DLDL(alpha=0.01, **WEIGHTS).fit(X, Y),
     ]
     peer, given, chosen, graph = minimum_seconds(*runs, repeats=3)
     report("fit over LogisticRegression, 20,000 x 100 x 10", given, peer, "<= 1.0")
@@ -212,7 +212,7 @@ def neighbours(n: int) -> None:
     print_row(
         f"{n:,} x 100, 20 neighbours by 8 principal components: wall", f"{wall:.0f} s", "", cpu=cpu
     )
-    model = DLDL(0.01, **WEIGHTS, neighbors=graphs[0])
+    model = DLDL(alpha=0.01, **WEIGHTS, neighbors=graphs[0])
     cpu, wall = cpu_and_wall(lambda: model.fit(X, Y))
     print_row("fit with that graph, 10 labels: wall", f"{wall:.0f} s", "", cpu=cpu)
     print_row(

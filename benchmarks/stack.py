@@ -86,7 +86,7 @@ def changed_stack(split: Split, without: str = "", **added: Any) -> StackedLDL:
     members = {
         name: clone(models[0]) for name, models in split.stack.members_.items() if name != without
     }
-    return StackedLDL(list((members | added).items())).fit(split.X, split.Y)
+    return StackedLDL(members=list((members | added).items())).fit(split.X, split.Y)
 
 
 def tuned_on_truth(split: Split) -> SABFGS:
@@ -120,7 +120,7 @@ PREDICTORS: dict[str, Callable[[Split], Any]] = {
     "`BoostedLDL()` on DLDL's degrees": lambda split: BoostedLDL().fit(
         split.X, split.teacher.label_distributions_
     ),
-    '`BoostedLDL("votes")`': lambda split: BoostedLDL("votes").fit(split.X, split.Y),
+    '`BoostedLDL(target="votes")`': lambda split: BoostedLDL(target="votes").fit(split.X, split.Y),
     "`StackedLDL()` without LightGBM": stack_without_lightgbm,
     **VARIANTS,
     "linear on true degrees, tuned": tuned_on_truth,

@@ -23,7 +23,7 @@ sizes = [50, 100, 200, 500, 1000, 2000]
 methods = {
     "true degrees": (SABFGS(l2=l2), D),
     "DLDL, 0/1 labels": (DLDL(), Y),
-    "two steps, 0/1 labels": (EnhanceThenLearn(UniformLE(), SABFGS(l2=l2)), Y),
+    "two steps, 0/1 labels": (EnhanceThenLearn(enhancer=UniformLE(), learner=SABFGS(l2=l2)), Y),
     "one mean for all rows": (MeanLDL(), D),
 }
 curves = {

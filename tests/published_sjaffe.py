@@ -39,13 +39,18 @@ def published_learner(name: str, seed: int = 0) -> Learner:
         # The minimum itself scores worse (Chebyshev 0.157): the published figures need the early
         # stop.
         "SABFGS": SABFGS(l2=0.0, fit_intercept=False, solver="lbfgs", max_iter=400),
-        "SAIIS": SAIIS(50, tol=0.0, fit_intercept=False, init="eye"),
-        "AAKNN": AAKNN(4),
+        "SAIIS": SAIIS(max_iter=50, tol=0.0, fit_intercept=False, init="eye"),
+        "AAKNN": AAKNN(n_neighbors=4),
         "AABP": AABP(
-            (24, 60), output="linear-abs", solver="gd", l2=0.0, max_iter=6000, random_state=seed
+            hidden_layer_sizes=(24, 60),
+            output="linear-abs",
+            solver="gd",
+            l2=0.0,
+            max_iter=6000,
+            random_state=seed,
         ),
         "PTBayes": PTBayes(
-            1e-14, relative=False, resample=True, log_domain=False, random_state=seed
+            ridge=1e-14, relative=False, resample=True, log_domain=False, random_state=seed
         ),
         "PTSVM": PTSVM(gamma="auto", random_state=seed),
     }

@@ -14,6 +14,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from ldlearn import DLDL, L2, SABFGS, FromClassifier, FromDistributions, VoteLDL, all_estimators
 from ldlearn.exceptions import InputError
@@ -89,7 +90,7 @@ def test_polars_frames_keep_their_names(estimator):
         np.testing.assert_allclose(P, Q, atol=1e-6)
 
 
-DEPENDS = "capabilities() of a fit that depends on the order of samples or labels declare that"
+DEPENDS = "tags of a fit that depends on the order of samples or labels declare that"
 
 
 def permuted_where_invariant(model, X, D, Y):
@@ -97,8 +98,8 @@ def permuted_where_invariant(model, X, D, Y):
     rng = np.random.default_rng(1)
     rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
     return (
-        rows if model.capabilities().order_invariant else np.arange(len(X)),
-        labels if model.capabilities().label_invariant else np.arange(Y.shape[1]),
+        rows if get_tags(model).order_invariant else np.arange(len(X)),
+        labels if get_tags(model).label_invariant else np.arange(Y.shape[1]),
     )
 
 
@@ -115,7 +116,7 @@ def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
             "ignore"
         )  # some defaults warn about early stopping or collapse on so few rows
         straight = outputs(clone(model).fit(X, targets(model, D, Y)), X)
-        if not (model.capabilities().order_invariant or model.capabilities().label_invariant):
+        if not (get_tags(model).order_invariant or get_tags(model).label_invariant):
             return
         shuffled = outputs(
             clone(model).fit(X[rows], targets(model, D, Y)[rows][:, labels]), X[rows]
@@ -145,9 +146,7 @@ def test_wide_features_with_overflowing_sums_of_squares_raise(fit, size):
 
 REPEATING = [L2(alpha=0.0, gamma=1e-4)]
 REPEATING += [
-    e
-    for e in instances()
-    if e.capabilities().sample_weight and e.capabilities().weight_equals_repetition
+    e for e in instances() if get_tags(e).sample_weight and get_tags(e).weight_equals_repetition
 ]
 
 

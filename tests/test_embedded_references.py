@@ -128,7 +128,7 @@ def test_low_rank_representation(orientation):
     X, _, Y = budgets(30)
     U = np.linalg.svd((X - X.mean(axis=0)) / X.std(axis=0), full_matrices=False)[0]
     expected = plain.softmax(plain.represented(Y, U @ U.T, 2.0))
-    found = LESC(100.0, gamma=2.0, orientation=orientation).fit_enhance(X, Y)
+    found = LESC(beta=100.0, gamma=2.0, orientation=orientation).fit_enhance(X, Y)
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -162,14 +162,14 @@ def test_maximum_entropy():
     X, D, _ = budgets()
     expected = plain.maximum_entropy(X, D)
     quick = SABFGS(l2=0.0, fit_intercept=False, tol=1e-10).fit(X, D)
-    slow = SAIIS(3000, tol=1e-12, fit_intercept=False, init="eye").fit(X, D)
+    slow = SAIIS(max_iter=3000, tol=1e-12, fit_intercept=False, init="eye").fit(X, D)
     np.testing.assert_allclose(quick.predict(X), expected, atol=1e-4)
     np.testing.assert_allclose(slow.predict(X), expected, atol=1e-3)
 
 
 def test_neighbours():
     X, D, _ = budgets()
-    found = AAKNN(4).fit(X[:60], D[:60]).predict(X[60:])
+    found = AAKNN(n_neighbors=4).fit(X[:60], D[:60]).predict(X[60:])
     np.testing.assert_allclose(found, plain.neighbour_means(X[:60], D[:60], X[60:], 4), atol=1e-12)
 
 
@@ -182,7 +182,7 @@ def test_gaussian_classes():
 PUBLISHED = {
     "SABFGS": SABFGS(l2=0.0),
     "SAIIS": SAIIS(),
-    "AAKNN": AAKNN(20),
+    "AAKNN": AAKNN(n_neighbors=20),
     "AABP": AABP(random_state=0),
     "PTBayes": PTBayes(),
     "PTSVM": PTSVM(random_state=0),

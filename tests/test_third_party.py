@@ -14,7 +14,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 from tiny_plans import tiny_dict
 
-from ldlearn.base import Capabilities, Enhancer
+from ldlearn.base import Enhancer
 from ldlearn.base.discovery import estimator_name, external_methods, find_estimator
 from ldlearn.base.parameters import PositiveInt, estimator_dataclass
 from ldlearn.cli.main import main
@@ -235,8 +235,10 @@ class ValidMethod(Enhancer):
 
     is_baseline = True
 
-    def capabilities(self):
-        return Capabilities(keeps_zeros=True)
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.keeps_zeros = True
+        return tags
 
     def _fit(self, X, Y):
         self.label_distributions_ = normalize_rows(Y.astype(X.dtype))
@@ -256,8 +258,10 @@ class Undeclared(ValidMethod):
 
 
 class IgnoresZeros(ValidMethod):
-    def capabilities(self):
-        return Capabilities()
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.keeps_zeros = False
+        return tags
 
 
 class NotNormalised(ValidMethod):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import multiprocessing
 import os
@@ -39,63 +40,179 @@ def test_importing_the_tools_does_not_change_the_environment(monkeypatch):
     assert not sys.dont_write_bytecode
 
 
-def test_every_mutation_still_applies():
-    found = mutants.read_mutations()
-    assert [fault for mutation in found if (fault := mutation.fault())] == []
-    assert len(found) >= 80
-    assert len(set(found)) == len(found)
+TOY = """
+def toy(a: int, b=3):
+    '''A text with 1 + 1.'''
+    {line}
 
 
-def test_no_mutation_relies_on_stored_results():
-    assert not [m for m in mutants.read_mutations() if any("golden" in name for name in m.tests)]
+class Toy:
+    def method(self):
+        def inner():
+            return 1
+        return inner
+"""
 
 
-def test_at_most_two_mutations_are_declared_equivalent():
-    assert sum(bool(mutation.equivalent) for mutation in mutants.read_mutations()) <= 2
+@pytest.fixture
+def toy(tmp_path):
+    """A function that writes a file of one line and returns its mutants."""
+    file = tmp_path / mutants.SOURCE / "toy.py"
+    file.parent.mkdir(parents=True)
+
+    def write(line):
+        file.write_text(TOY.format(line=line))
+        return [
+            mutant
+            for mutant in mutants.read_mutants("toy.py", tmp_path)
+            if mutant.function == "toy"
+        ]
+
+    return write
 
 
-def test_mutation_that_does_not_apply_is_an_error():
-    sound = mutants.read_mutations()[0]
-    assert "0 times" in replace(sound, old="no such text").fault()
-    assert "does not exist" in replace(sound, file="nothing.py").fault()
-    assert "be changed" in replace(sound, new=sound.old).fault()
-    assert "no tests nowhere" in replace(sound, tests=("nowhere",)).fault()
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("return a + b", ["(a - b)", "(a)"]),
+        ("return a * b", ["(a / b)", "(a)"]),
+        ("return a ** b", ["(a * b)"]),
+        ("return a & b", ["(a | b)"]),
+        ("return -a", ["(a)"]),
+        ("return not a", ["(a)"]),
+        ("return a < b", ["(a <= b)"]),
+        ("return a == b", ["(a != b)"]),
+        ("return a is None", ["(a is not None)"]),
+        ("return a and b", ["(a or b)"]),
+        ("return 2", ["(3)"]),
+        ("return 0.5", ["(1.0)"]),
+        ("return 0.0", ["(1.0)"]),
+        ("return True", ["(False)"]),
+        ("return a if b else None", ["(None if b else a)"]),
+        ("if a: b()", ["(not a)", "pass"]),
+        ("return f(a, b, key=a)", ["(f(b, a, key=a))"]),
+        ("return np.maximum(a, b)", ["(np.maximum(b, a))", "(np.minimum)"]),
+        ("return max(a)", ["(min)"]),
+        ("a += b", ["pass", "a -= b"]),
+        ("f(a)", ["pass"]),
+        ("return a.sum(axis=1)", []),
+        ("c: int | None = a", []),
+        ("raise ValueError(f'{a + 1} is wrong' + 'x')", []),
+        ("return f'{a + 1}'", []),
+    ],
+)
+def test_mutants_of_a_line(toy, line, changed):
+    assert [mutant.text for mutant in toy(line)] == changed
 
 
-def test_mutation_is_detected_only_if_a_test_fails(tmp_path):
+def test_mutant_changes_one_place(toy, tmp_path):
+    line = "return 'ä' + f(\n        a, # first\n        1) + f(a, 1)"
+    found = toy(line)
+    changes = [mutant.change for mutant in found]
+    assert "f(a, 1) -> f(1, a)" in changes
+    assert "f(a, 1) -> f(1, a) (2)" in changes  # the second of the same text
+    assert len(set(changes)) == len(changes)
+    file = tmp_path / mutants.SOURCE / "toy.py"
+    before = file.read_text()
+    for mutant in found:
+        mutant.apply(tmp_path)
+        assert ast.dump(ast.parse(file.read_text())) != ast.dump(ast.parse(before))
+        file.write_text(before)
+    (last,) = [mutant for mutant in found if mutant.change == "1 -> 2 (2)"]
+    last.apply(tmp_path)
+    assert file.read_text() == before.replace("+ f(a, 1)", "+ f(a, (2))")
+
+
+def test_functions_have_qualified_names(toy, tmp_path):
+    toy("return 1")
+    names = [mutant.function for mutant in mutants.read_mutants("toy.py", tmp_path)]
+    assert names == ["toy", "Toy.method.inner"]
+
+
+def test_every_file_of_mathematics_has_mutants_that_compile(tmp_path):
+    for file in ("core/simplex.py", "metrics/labels.py", "solvers/softmax_regression.py"):
+        found = mutants.read_mutants(file)
+        assert found
+        for mutant in mutants.draw(found, 20, seed=1):
+            copy = tmp_path / mutants.SOURCE / file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes((mutants.ROOT / mutants.SOURCE / file).read_bytes())
+            mutant.apply(tmp_path)
+            ast.parse(copy.read_bytes())
+
+
+def test_sample_depends_on_the_seed_and_takes_functions_in_turn():
+    found = mutants.read_mutants("core/simplex.py")
+    drawn = mutants.draw(found, 8, seed=3)
+    assert drawn == mutants.draw(found, 8, seed=3) != mutants.draw(found, 8, seed=4)
+    assert len({mutant.function for mutant in drawn}) == 8
+    assert len(set(mutants.draw(found, 10**6, seed=3))) == len(found)
+
+
+def test_tests_are_chosen_by_name_and_package():
+    assert mutants.tests_of("core/simplex.py") == ("core/test_simplex.py", "core")
+    assert mutants.tests_of("dask/parts.py")[-1] == "dask_estimators"
+    packages = {path.name for path in (mutants.ROOT / mutants.SOURCE).iterdir() if path.is_dir()}
+    for package in packages - {"__pycache__"}:
+        tests = mutants.tests_of(f"{package}/some.py")
+        assert all((mutants.ROOT / "tests" / name).exists() for name in tests)
+        assert not any("golden" in name for name in tests)
+
+
+def test_listed_equivalents_are_mutants():
+    files = {key.partition(":")[0] for key in mutants.read_equivalent()}
+    known = {mutant.key for file in files for mutant in mutants.read_mutants(file)}
+    assert not set(mutants.read_equivalent()) - known
+
+
+def test_equivalent_that_is_no_mutant_is_an_error(monkeypatch, tmp_path):
     listed = tmp_path / "list.toml"
-    old = "np.asarray(delta < D, dtype=np.int8)"
-    wrong, harmless = (
-        f"['{old}', '{old.replace('<', '>')}', 'wrong']",
-        f"['{old}', '({old})', 'harmless']",
+    listed.write_text('["core/simplex.py".softmax]\n"a -> b" = "why"\n')
+    stale = mutants.read_equivalent(listed)
+    assert stale == {"core/simplex.py: softmax: a -> b": "why"}
+    monkeypatch.setattr(mutants, "read_equivalent", lambda: stale)
+    monkeypatch.setattr(sys, "argv", ["mutants.py", "--list"])
+    with pytest.raises(SystemExit, match=r"no mutants:\ncore/simplex\.py: softmax: a -> b"):
+        mutants.main()
+
+
+RUN = """
+import dataclasses, sys
+sys.path.insert(0, {tools!r})
+import mutants
+
+mutants.tests_of = lambda file: ("core/test_logical.py",)
+found = mutants.read_mutants("core/logical.py")
+wrong = next(mutant for mutant in found if mutant.change == "delta < D -> delta <= D")
+harmless = dataclasses.replace(wrong, change="harmless", text="(delta < D)")
+listed = {{harmless.key: "only brackets"}}
+print("exit code", mutants.run([wrong, harmless], listed, jobs=1, minutes=5))
+print("exit code", mutants.run([harmless], {{}}, jobs=1, minutes=5))
+"""
+
+
+def test_mutant_is_noticed_only_if_a_test_fails():
+    program = RUN.format(tools=str(TOOLS))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    listed.write_text(f"""
-        ['core/logical.py']
-        tests = ['core/test_logical.py']
-        mutations = [{wrong}, {harmless}]
-        [equivalent]
-        'core/logical.py: harmless' = 'only brackets'
-    """)
-    command = [sys.executable, TOOLS / "mutants.py", "--list", listed]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr  # the survivor is declared equivalent
-    assert "wrong: noticed by core/test_logical.py::" in done.stdout
-    assert "harmless: SURVIVED" in done.stdout
-    assert old in (TOOLS.parent / "src" / "ldlearn" / "core" / "logical.py").read_text()
+    assert done.returncode == 0, done.stderr
+    noticed, equivalent, summary, code, survived, *rest = done.stdout.splitlines()
+    assert "delta <= D: noticed by core/test_logical.py::" in noticed
+    assert equivalent.endswith("harmless: only brackets")
+    assert summary == "2 of 2 mutants, 0 survive"
+    assert code == "exit code 0"
+    assert survived.endswith("harmless: SURVIVED")
+    assert rest[-1] == "exit code 1"
+    assert "delta < D" in (TOOLS.parent / "src" / "ldlearn" / "core" / "logical.py").read_text()
 
 
-def test_tests_of_a_mutation_may_start_processes(monkeypatch):
+def test_tests_of_a_mutant_may_start_processes(monkeypatch):
     process = multiprocessing.Process(daemon=True)  # as worker processes of a pool are
     monkeypatch.setattr(multiprocessing, "current_process", lambda: process)
     monkeypatch.setattr(mutants, "COPIED", ())
     monkeypatch.setattr(mutants, "first_failure", lambda *_: f"daemon: {process.daemon}")
-    assert mutants.detecting_test((None, (), 1)) == "daemon: False"
-
-
-def test_only_survivors_not_declared_equivalent_are_failures():
-    mutation = replace(mutants.read_mutations()[0], equivalent="")
-    assert mutants.exit_code([]) == mutants.exit_code([replace(mutation, equivalent="why")]) == 0
-    assert mutants.exit_code([mutation]) == 1
+    assert mutants.noticing_test((None, (), 1)) == "daemon: False"
 
 
 def test_matrix_covers_all_settings():

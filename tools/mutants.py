@@ -1,34 +1,45 @@
-"""Break the mathematics one line at a time and check that a test fails.
+"""Change the code in one place at a time and check that a test fails.
 
-``python tools/mutants.py`` applies each mutation of tools/mutants.toml to a copy of the project,
-runs the tests named with it until the first failure, and prints the outcome. The exit code is 1 if
-a mutation survives that is not declared equivalent. Stored results (tests/test_golden.py) do not
-count: they show that something changed, not what is wrong.
+``python tools/mutants.py`` generates mutants of the functions of src/ldlearn from their syntax
+trees: operators, comparisons, signs, numbers, conditions, branches, terms, arguments, statements. A
+mutant is written to a copy of the project, the tests of its package run until the first failure,
+and the outcome is printed. Stored results (tests/test_golden.py) do not count: they show that
+something changed, not what is wrong. The exit code is 1 if a mutant survives that is not listed in
+tools/equivalent_mutants.toml.
 
-``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a
-time, ``--list FILE`` reads another list.
+``--only core metrics/labels.py`` takes the mutants of these packages and files, ``--sample N
+--seed S`` draws N of them (one of each function as long as there are functions), ``--minutes M``
+starts no mutant after that time, ``--jobs N`` runs N at a time, ``--list`` only prints them.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import importlib
 import multiprocessing
 import os
+import random
 import shutil
 import signal
 import sys
 import tempfile
+import time
 import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LIST = Path(__file__).with_name("mutants.toml")
+SOURCE = Path("src", "ldlearn")
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 COPIED = ("src", "research", "tests", "pyproject.toml")
-# Imported once; every mutation is tried in a fork of this process. Never ldlearn itself.
+# Folders of tests that are not called like the package
+TEST_FOLDERS = {"": "base", "dask": "dask_estimators"}
+# Imported once; every mutant is tried in a fork of this process. Never ldlearn itself.
 PRELOADED = (
     "cvxpy",
     "hypothesis.strategies",
@@ -37,41 +48,206 @@ PRELOADED = (
     "scipy.stats",
     "sklearn.neighbors",
 )
-# No bytecode: two mutations of the same size within a second would share a compiled file.
+# No bytecode: two mutants of the same size within a second would share a compiled file.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 IMPORTED_EARLY = "ignore::pytest.PytestAssertRewriteWarning"
 
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+NAMES = {
+    "max": "min",
+    "maximum": "minimum",
+    "argmax": "argmin",
+    "any": "all",
+    "ceil": "floor",
+    "ones": "zeros",
+}
+NAMES |= {new: old for old, new in NAMES.items()}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Messages and types are no mathematics; functions inside of others have mutants of their own.
+SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.ClassDef, *FUNCTIONS)
+SKIPPED_FIELDS = ("annotation", "returns")
+
 
 @dataclass(frozen=True)
-class Mutation:
-    """A source line, its replacement, what that breaks, and the tests that should fail."""
+class Mutant:
+    """A part of a function and what it becomes."""
 
-    file: str  # below src/ldlearn, or a path that starts with research/
-    old: str
-    new: str
-    breaks: str
-    tests: tuple[str, ...]  # below tests
-    equivalent: str = ""  # why no test can detect it
+    file: str  # below src/ldlearn
+    function: str
+    change: str  # "old -> new", with a number if the function has several of them
+    start: int  # in the bytes of the file
+    end: int
+    text: str
 
     @property
-    def path(self) -> Path:
-        return (
-            Path(self.file)
-            if self.file.startswith("research/")
-            else Path("src", "ldlearn", self.file)
-        )
+    def key(self) -> str:
+        return f"{self.file}: {self.function}: {self.change}"
 
-    def fault(self) -> str | None:
-        """Why it cannot be applied; empty if it can."""
-        if not (ROOT / self.path).is_file():
-            return f"{self.path} does not exist"
-        found = (ROOT / self.path).read_text().count(self.old)
-        if found != 1:
-            return f"{self.path} contains {self.old!r} {found} times instead of once"
-        if self.old == self.new or "\n" in self.old.strip():
-            return f"{self.path}: {self.old!r} must be part of one line and be changed"
-        missing = [name for name in self.tests if not (ROOT / "tests" / name).exists()]
-        return f"there are no tests {', '.join(missing)}" if missing or not self.tests else None
+    def apply(self, root: Path) -> None:
+        path = root / SOURCE / self.file
+        content = path.read_bytes()
+        path.write_bytes(content[: self.start] + self.text.encode() + content[self.end :])
+
+
+def read_mutants(file: str, root: Path = ROOT) -> list[Mutant]:
+    """All mutants of a file below src/ldlearn."""
+    source = (root / SOURCE / file).read_bytes()
+    line_starts = [0]
+    for line in source.splitlines(keepends=True):
+        line_starts.append(line_starts[-1] + len(line))
+    found = []
+    for name, function in functions(ast.parse(source)):
+        seen: Counter[str] = Counter()
+        for node in body_nodes(function):
+            for old, new in variants(node):
+                change = f"{ast.unparse(old)} -> {ast.unparse(new)}"
+                seen[change] += 1
+                if seen[change] > 1:
+                    change += f" ({seen[change]})"
+                start = line_starts[old.lineno - 1] + old.col_offset
+                end = line_starts[old.end_lineno - 1] + old.end_col_offset
+                text = ast.unparse(new)
+                if isinstance(new, ast.expr):
+                    text = f"({text})"
+                found.append(Mutant(file, name, change, start, end, text))
+    return found
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Functions and methods by their qualified names."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.ClassDef, *FUNCTIONS)):
+            name = prefix + node.name
+            if isinstance(node, FUNCTIONS):
+                yield name, node
+            yield from functions(node, f"{name}.")
+        else:
+            yield from functions(node, prefix)
+
+
+def body_nodes(function: Any) -> Iterator[ast.AST]:
+    """Statements and expressions of a function, without its docstring, messages and types."""
+    for node in function.body:
+        if not is_text(node):
+            yield from walk(node)
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is in it, in the order of the source."""
+    if isinstance(node, SKIPPED) or is_axis(node):
+        return
+    yield node
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and field not in SKIPPED_FIELDS:
+                yield from walk(child)
+
+
+def is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def is_axis(node: ast.AST) -> bool:
+    """Whether it is the argument axis=1: matrices have no axis 2."""
+    return isinstance(node, ast.keyword) and node.arg == "axis"
+
+
+def variants(node: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
+    """Pairs of a node, which is this one or a part of it, and its replacement."""
+    match node:
+        case ast.BinOp(left, operator, right):
+            if type(operator) in OPERATORS:
+                yield node, ast.BinOp(left, OPERATORS[type(operator)](), right)
+            if isinstance(operator, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+                yield node, left
+        case ast.UnaryOp(ast.USub() | ast.Not() | ast.Invert(), operand):
+            yield node, operand
+        case ast.Compare(left, [comparison], [right]) if type(comparison) in COMPARISONS:
+            yield node, ast.Compare(left, [COMPARISONS[type(comparison)]()], [right])
+        case ast.BoolOp(operator, values):
+            other = ast.Or() if isinstance(operator, ast.And) else ast.And()
+            yield node, ast.BoolOp(other, values)
+        case ast.Constant(bool(value)):
+            yield node, ast.Constant(not value)
+        case ast.Constant(int(value)):
+            yield node, ast.Constant(value + 1)
+        case ast.Constant(float(value)):
+            yield node, ast.Constant(2 * value or 1.0)
+        case ast.IfExp(test, body, orelse):
+            yield node, ast.IfExp(test, orelse, body)
+        case ast.If(test) | ast.While(test) if not isinstance(test, (ast.Compare, ast.UnaryOp)):
+            yield test, ast.UnaryOp(ast.Not(), test)
+        case ast.Call(function, [first, second, *others], keywords):
+            yield node, ast.Call(function, [second, first, *others], keywords)
+        case ast.Name(name) if name in NAMES:
+            yield node, ast.Name(NAMES[name])
+        case ast.Attribute(value, name) if name in NAMES:
+            yield node, ast.Attribute(value, NAMES[name])
+        case ast.AugAssign(target, operator, value):
+            yield node, ast.Pass()
+            if type(operator) in OPERATORS:
+                yield node, ast.AugAssign(target, OPERATORS[type(operator)](), value)
+        case ast.Expr(ast.Call()):
+            yield node, ast.Pass()
+
+
+def tests_of(file: str) -> tuple[str, ...]:
+    """The tests that are called like the file, then all tests of its package, below tests."""
+    path = Path(file)
+    package = "" if path.parent == Path() else path.parts[0]
+    folder = TEST_FOLDERS.get(package, package)
+    named = (ROOT / "tests" / folder).glob(f"test_{path.stem.strip('_')}*.py")
+    return (*sorted(f"{folder}/{path.name}" for path in named), folder)
+
+
+def draw(mutants: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
+    """A sample with at most one mutant of each function, or as few as possible."""
+    generator = random.Random(seed)
+    by_function = defaultdict(list)
+    for mutant in mutants:
+        by_function[mutant.file, mutant.function].append(mutant)
+    groups = list(by_function.values())
+    for group in groups:
+        generator.shuffle(group)
+    drawn: list[Mutant] = []
+    while groups and len(drawn) < size:
+        generator.shuffle(groups)
+        drawn += [group.pop() for group in groups]
+        groups = [group for group in groups if group]
+    return drawn[:size]
+
+
+def read_equivalent(path: Path = EQUIVALENT) -> dict[str, str]:
+    """Reasons by the keys of mutants that no test can notice."""
+    sections = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        f"{file}: {function}: {change}": reason
+        for file, by_function in sections.items()
+        for function, changes in by_function.items()
+        for change, reason in changes.items()
+    }
 
 
 class FirstFailure:
@@ -86,114 +262,106 @@ class FirstFailure:
     pytest_collectreport = pytest_runtest_logreport
 
 
-def read_mutations(path: Path = LIST) -> list[Mutation]:
-    sections = tomllib.loads(path.read_text())
-    reasons = sections.pop("equivalent", {})
-    found = [
-        Mutation(
-            file, old, new, breaks, tuple(section["tests"]), reasons.pop(f"{file}: {breaks}", "")
-        )
-        for file, section in sections.items()
-        for old, new, breaks in section["mutations"]
-    ]
-    if reasons:
-        sys.exit(f"equivalent, but not in the list: {', '.join(reasons)}")
-    return found
+def noticing_test(task: tuple[Mutant | None, tuple[str, ...], float]) -> tuple[str | None, float]:
+    """The first test that fails with the mutant (or none), and the seconds of the processor.
 
-
-def detecting_test(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None:
-    """Apply a mutation (or none) to a copy and return the first test that fails there; to be run in
-    a new process."""
-    mutation, tests, seconds = task
-    multiprocessing.current_process().daemon = (
-        False  # otherwise tests with clusters could not start processes
-    )
+    To be run in a new process.
+    """
+    mutant, tests, seconds = task
+    # Tests with clusters could otherwise not start processes.
+    multiprocessing.current_process().daemon = False
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, Path(folder, name))
-        if mutation:
-            path = Path(folder, mutation.path)
-            before, after = path.read_text().split(mutation.old)  # once: the list was checked
-            path.write_text(before + mutation.new + after)
+        if mutant:
+            mutant.apply(Path(folder))
         return first_failure(folder, tests, seconds)
 
 
-def first_failure(folder: str, tests: tuple[str, ...], seconds: int) -> str | None:
+def first_failure(folder: str, tests: tuple[str, ...], seconds: float) -> tuple[str | None, float]:
     """Run tests in this process on the copy in the folder, with a limit of CPU seconds."""
     import pytest
 
     def out_of_time(*_: Any) -> None:
-        raise TimeoutError(f"more than {seconds} s of the processor's time")
+        raise TimeoutError(f"more than {seconds:.0f} s of the processor's time")
 
     os.chdir(folder)
     os.environ["PYTHONPATH"] = f"{folder}/src"
     sys.path[:0] = [f"{folder}/src"]
     signal.signal(signal.SIGPROF, out_of_time)
     signal.setitimer(signal.ITIMER_PROF, seconds)
+    start = time.process_time()
     found = FirstFailure()
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         settings = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", IMPORTED_EARLY]
         settings += ["--hypothesis-profile=ci"]  # the same examples in every run
         code = pytest.main([*settings, *(f"tests/{name}" for name in tests)], plugins=[found])
     signal.setitimer(signal.ITIMER_PROF, 0)
-    return found.test or (f"pytest's exit code {code}" if code else None)
+    test = found.test or (f"pytest's exit code {code}" if code else None)
+    return test, time.process_time() - start
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--only", default="", metavar="TEXT", help="mutations whose file or description contains it"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
-    parser.add_argument(
-        "--seconds",
-        type=int,
-        default=120,
-        help="of the processor, after which a test counts as failed",
-    )
-    parser.add_argument("--list", type=Path, default=LIST, metavar="FILE", help="the mutations")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="PATH")
+    parser.add_argument("--sample", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="S")
+    parser.add_argument("--minutes", type=float, default=float("inf"), metavar="M")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
 
-    mutations = [m for m in read_mutations(options.list) if options.only in f"{m.file}: {m.breaks}"]
-    faults = [fault for mutation in mutations if (fault := mutation.fault())]
-    if faults or not mutations:
-        sys.exit("\n".join(faults) or f"no mutation contains {options.only!r}")
+    files = sorted(str(path.relative_to(ROOT / SOURCE)) for path in (ROOT / SOURCE).rglob("*.py"))
+    generated = [mutant for file in files for mutant in read_mutants(file)]
+    reasons = read_equivalent()
+    if unknown := sorted(set(reasons) - {mutant.key for mutant in generated}):
+        sys.exit("listed as equivalent, but no mutants:\n" + "\n".join(unknown))
+    mutants = [mutant for mutant in generated if mutant.file.startswith(tuple(options.only))]
+    if not mutants:
+        sys.exit(f"no file of {SOURCE} with functions starts with {' or '.join(options.only)}")
+    if options.sample:
+        mutants = draw(mutants, options.sample, options.seed)
+    if options.list:
+        print(*(mutant.key for mutant in mutants), sep="\n")
+        return 0
+    return run(mutants, reasons, options.jobs, options.minutes)
+
+
+def run(mutants: Sequence[Mutant], reasons: dict[str, str], jobs: int, minutes: float) -> int:
+    """Try the mutants, print the outcome of each and a summary, and return the exit code."""
     os.environ |= ENVIRONMENT  # before numpy is imported
     sys.dont_write_bytecode = True
     for name in PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    survivors = []
-    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
-        sound = [
-            (None, tests, 10 * options.seconds)
-            for tests in sorted({mutation.tests for mutation in mutations})
-        ]
-        if failed := [test for test in pool.map(detecting_test, sound, chunksize=1) if test]:
-            sys.exit(f"fails without any mutation: {', '.join(failed)}")
-        tasks = [(mutation, mutation.tests, options.seconds) for mutation in mutations]
-        for mutation, test in zip(mutations, pool.imap(detecting_test, tasks), strict=True):
-            print(
-                f"{mutation.file}: {mutation.breaks}: "
-                f"{f'noticed by {test}' if test else 'SURVIVED'}",
-                flush=True,
-            )
-            survivors += [] if test else [mutation]
-    print(f"{len(mutations)} mutations, {len(survivors)} survive")
-    for mutation in survivors:
-        reason = mutation.equivalent or "no test notices it"
-        print(
-            f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} "
-            f"({mutation.breaks}): {reason}"
-        )
-    return exit_code(survivors)
-
-
-def exit_code(survivors: list[Mutation]) -> int:
-    return int(not all(mutation.equivalent for mutation in survivors))
+    start = time.monotonic()
+    tried, survivors = 0, []
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+        sets = sorted({tests_of(mutant.file) for mutant in mutants})
+        unchanged = [(None, tests, 1e6) for tests in sets]
+        limits = {}
+        for tests, (failed, seconds) in zip(
+            sets, pool.map(noticing_test, unchanged, chunksize=1), strict=True
+        ):
+            if failed:
+                sys.exit(f"fails without a mutant: {failed}")
+            limits[tests] = 30 + 3 * seconds
+        tasks = [(m, tests_of(m.file), limits[tests_of(m.file)]) for m in mutants]
+        for mutant, (test, _) in zip(mutants, pool.imap(noticing_test, tasks), strict=True):
+            outcome = f"noticed by {test}" if test else reasons.get(mutant.key, "SURVIVED")
+            print(f"{mutant.key}: {outcome}", flush=True)
+            tried += 1
+            if not test and mutant.key not in reasons:
+                survivors.append(mutant)
+            if time.monotonic() - start > 60 * minutes:
+                break
+    print(f"{tried} of {len(mutants)} mutants, {len(survivors)} survive")
+    for mutant in survivors:
+        print(f"  {mutant.key}")
+    return int(bool(survivors))
 
 
 if __name__ == "__main__":

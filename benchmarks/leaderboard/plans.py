@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import find_estimator
 from ldlearn.datasets import fetch_dataset, list_datasets
 from ldlearn.evaluation import Record, read_records
@@ -23,14 +24,13 @@ ROWS, POINTS = 300, 4
 # Methods that cannot handle these sizes or take longer than a minute; listed on the page.
 LEFT_OUT: dict[str, str] = {}
 # Four points for every method that has a hyperparameter and does not select it itself: its main
-# penalty or size, with the default among them. Methods that are not listed keep their defaults.
+# penalty or size, with the default among them. Methods that are not listed have those of
+# `default_grid`.
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "AABP": {"l2": [0.0003, 0.003, 0.03, 0.3]},
     "AAKNN": {"n_neighbors": [5, 10, 20, 40]},
     "BDLE": {"alpha": [0.001, 0.1], "lam": [0.01, 1.0]},
     "BoostedLDL": {"learning_rate": [0.05, 0.15], "max_leaf_nodes": [4, 8]},
-    "CDLLD": {"l2": [0.001, 0.01, 0.1, 1.0]},
-    "CPNN": {"l2": [0.003, 0.03, 0.3, 3.0]},
     "DFLDL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "DLDL": {"beta": ["default", 0.1, 1.0, 10.0]},
     "FCM": {"b": [1.5, 2.0, 2.5, 3.0]},
@@ -39,38 +39,44 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "GLLE": {"lam": [0.01, 0.1, 1.0, 10.0]},
     "IncomLDL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "KM": {"sigma": ["mean", 3.0, 10.0, 30.0]},
-    "L2": {"gamma": [0.0001, 0.001, 0.01, 0.1]},
     "LALOT": {"l2": [1.0, 3.0, 10.0, 30.0]},
     "LDLDPA": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLForest": {"max_depth": [3, 5, 7, 9]},
-    "LDLHR": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLLC": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLLCLR": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLLRR": {"l2": [1.0, 10.0, 100.0, 1000.0]},
-    "LDLM": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLSCL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLSF": {"lam1": [0.1, 1.0], "lam2": [1.4, 14.0]},
-    "LDSVR": {"C": [0.1, 1.0, 10.0, 100.0]},
     "LEMLL": {"reconstruction_penalty": [0.1, 1.0, 10.0, 100.0]},
     "LESC": {"beta": [0.001, 0.1], "gamma": [1.0, 10.0]},
     "LP": {"alpha": [0.2, 0.5, 0.8, 0.95]},
     "LSELDL": {"alpha": [0.1, 1.0], "beta": [0.01, 1.0]},
     "ML": {"lam": [0.1, 1.0, 10.0, 100.0]},
-    "MLPLDL": {"l2": [0.003, 0.03, 0.3, 3.0]},
     "OLDL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "PTBayes": {"ridge": [0.03, 0.3, 1.0, 3.0]},
     "PTSVM": {"C": [0.01, 0.1, 1.0, 10.0]},
     "SABFGS": {"l2": [1.0, 10.0, 100.0, 1000.0]},
-    "SCELDL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "VoteLDL": {"gamma": ["default", 1.0, 10.0, 100.0]},
     "WInLDL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
 }
 
 
+PENALTIES = ("l2", "gamma", "alpha", "C")
+
+
+def default_grid(cls: type[LabelEstimator]) -> dict[str, list[Any]]:
+    """Four values around the default of the first penalty; none if there is no penalty."""
+    params = cls().get_params()
+    for name in PENALTIES:
+        value = params.get(name)
+        if isinstance(value, float) and value > 0:
+            return {name: [value / 10, value, 10 * value, 100 * value]}
+    return {}
+
+
 @dataclass(frozen=True)
 class Case:
-    """A kind of training labels: how the reader would describe it, how it is made, and what a 0
-    means."""
+    """A kind of training labels: how readers would call it, how it is made, what a 0 means."""
 
     title: str
     short: str
@@ -195,7 +201,8 @@ def _methods(names: Sequence[str], case: str) -> Iterator[tuple[str, dict[str, A
         cls = find_estimator(name)
         if (cls.kind == "learner") != (case == "degrees"):
             continue
-        table: dict[str, Any] = {"estimator": name, "params": {}, "grid": GRIDS.get(name, {})}
+        grid = GRIDS[name] if name in GRIDS else default_grid(cls)
+        table: dict[str, Any] = {"estimator": name, "params": {}, "grid": grid}
         for zeros in CASES[case].zeros if "zeros" in cls().get_params() else ("",):
             params = {"zeros": zeros} if zeros else {}
             suffix = "" if zeros in ("", CASES[case].zeros[0]) else f", {zeros}"
@@ -204,7 +211,7 @@ def _methods(names: Sequence[str], case: str) -> Iterator[tuple[str, dict[str, A
                 yield f"{name} (votes){suffix}", table | {"params": params | {"link": "votes"}}
         if cls.kind == "enhancer":
             # An enhancer without a grid of its own leaves all points to the learner.
-            learner_grid = {} if name in GRIDS else GRIDS["SABFGS"]
+            learner_grid = {} if grid else GRIDS["SABFGS"]
             yield f"{name} + SABFGS", table | {"learner": "SABFGS", "learner_grid": learner_grid}
         if name in ("PriorLE", "UniformLE"):
             yield f"{name} + MeanLDL", table | {"learner": "MeanLDL"}

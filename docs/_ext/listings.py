@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from docutils import nodes
+from sklearn.utils import get_tags
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -21,7 +22,7 @@ def methods(kind: str) -> str:
         if estimator.__module__.startswith("ldlearn.compose."):
             continue
         summary = (estimator.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-        keeps = "yes" if estimator().capabilities().keeps_zeros else "no"
+        keeps = "yes" if get_tags(estimator()).keeps_zeros else "no"
         lines.append(f"| {{py:obj}}`~ldlearn.{name}` | {_tidy(summary)} | {keeps} |")
     if kind == "learner":
         lines = [
@@ -53,7 +54,7 @@ def _what_weights_do(estimator: Any, words: list[str]) -> str:
     twice, nearly, as_the_parts, none = words
     if estimator.__module__.startswith("ldlearn.compose."):
         return as_the_parts
-    capabilities = estimator().capabilities()
+    capabilities = get_tags(estimator())
     if not capabilities.sample_weight:
         return none
     return twice if capabilities.weight_equals_repetition else nearly

@@ -47,9 +47,10 @@ class NeighbourMeanLE(Enhancer):
 
     n_neighbors: PositiveInt = 20
 
-    def capabilities(self) -> Capabilities:
-        """Negative labels get degree 0."""
-        return super().capabilities()._replace(keeps_zeros=True)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.keeps_zeros = True  # negative labels get degree 0
+        return tags
 
     def _fit(self, X: Any, Y: Mask) -> None:
         shares = normalize_rows(Y.astype(float))

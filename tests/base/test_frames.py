@@ -101,16 +101,17 @@ def test_wrappers_and_scores_support_models_with_frame_output(data):
     X, Y = data
     D = (Y + 0.2).div((Y + 0.2).sum(axis=1), axis=0)
     inner = DLDL(**FIXED).set_output(transform="pandas")
-    wrapped = FromDistributions(inner, threshold=0.3).fit(X, D)
+    wrapped = FromDistributions(estimator=inner, threshold=0.3).fit(X, D)
     assert type(wrapped.predict(X)) is np.ndarray
     assert list(wrapped.set_output(transform="pandas").enhance(X, D).columns) == LABELS
     assert wrapped.score(X, D) == pytest.approx(
-        FromDistributions(DLDL(**FIXED), threshold=0.3).fit(X, D).score(X, D)
+        FromDistributions(estimator=DLDL(**FIXED), threshold=0.3).fit(X, D).score(X, D)
     )
     search = GridSearchCV(wrapped, {"estimator__gamma": [0.1, 1.0]}, cv=2).fit(X, D)
     assert isinstance(search.predict(X), pd.DataFrame)
     two = EnhanceThenLearn(
-        UniformLE().set_output(transform="polars"), SABFGS().set_output(transform="pandas")
+        enhancer=UniformLE().set_output(transform="polars"),
+        learner=SABFGS().set_output(transform="pandas"),
     )
     assert type(two.fit_enhance(X, Y)) is np.ndarray
 
@@ -179,7 +180,7 @@ INNER = {
     "neighbors": DLDL(
         neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}
     ),
-    "two steps": EnhanceThenLearn(DLDL(**FIXED), SABFGS(max_iter=2)),
+    "two steps": EnhanceThenLearn(enhancer=DLDL(**FIXED), learner=SABFGS(max_iter=2)),
 }
 
 

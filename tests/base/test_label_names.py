@@ -63,7 +63,7 @@ def test_integer_names():
 
 @LIBRARIES
 def test_from_distributions_matches_labels_by_name(frame):
-    model = FromDistributions(DLDL(), scoring="recovery").fit(X, frame(D, columns=NAMES))
+    model = FromDistributions(estimator=DLDL(), scoring="recovery").fit(X, frame(D, columns=NAMES))
     order = [NAMES.index(name) for name in OTHER]
     shuffled = frame(D[:, order], columns=OTHER)
     np.testing.assert_array_equal(model.enhance(X, shuffled), model.enhance(X, D))

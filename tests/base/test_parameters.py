@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,7 +26,6 @@ X, D = np.zeros((2, 1)), np.full((2, 2), 0.5)
 @estimator_dataclass
 class Example(Learner):
     penalty: NonNegative | None = None
-    _: KW_ONLY
     scale: Positive | Literal["mean", "median"] = "mean"
     max_iter: PositiveInt = 3
     centred: bool = True
@@ -85,7 +83,7 @@ def test_invalid_values_raise_with_parameter_name(params):
 
 
 def test_subclass_adds_and_replaces_parameters():
-    Special(0.5, extra=2.0).fit(X, D)
+    Special(penalty=0.5, extra=2.0).fit(X, D)
     for params in ({"extra": 0.0}, {"max_iter": 3}, {"scale": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(params))):
             Special(**params).fit(X, D)
@@ -103,3 +101,9 @@ def test_signature_shows_types_without_constraints():
     assert parameters["max_iter"].annotation is int
     assert "Interval" not in str(inspect.signature(Example))
     assert parameters["scale"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_class_has_no_defaults_and_takes_no_positional_argument():
+    assert not hasattr(Example, "max_iter")
+    with pytest.raises(TypeError, match="positional"):
+        Example(0.5)

@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from ldlearn import FromClassifier
 from ldlearn.core import normalize_rows
@@ -46,7 +47,7 @@ def test_any_classifier(name, link):
     X, _, Y = make_problem()
     Y[:, 3] = 0
     Y[:, 4] = 1
-    model = FromClassifier(CLASSIFIERS[name], link=link).fit(X, Y)
+    model = FromClassifier(classifier=CLASSIFIERS[name], link=link).fit(X, Y)
     P = model.predict(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     assert list(model.varied_) == [0, 1, 2]
@@ -61,11 +62,11 @@ def test_multilabel_classifiers_with_constant_or_unknown_labels(name):
     X, _, Y = make_problem()
     one = np.column_stack([Y[:, 0], np.ones(len(Y))])
     alone = LogisticRegression().fit(X, Y[:, 0]).predict_proba(X)[:, 1]
-    P = FromClassifier(CLASSIFIERS[name]).fit(X, one).predict(X)
+    P = FromClassifier(classifier=CLASSIFIERS[name]).fit(X, one).predict(X)
     assert np.corrcoef(P[:, 0], alone)[0, 1] > 0.9
     some = Y.astype(float)
     some[:2, 1] = np.nan
-    assert len(FromClassifier(CLASSIFIERS[name]).fit(X, some).classifier_) == Y.shape[1]
+    assert len(FromClassifier(classifier=CLASSIFIERS[name]).fit(X, some).classifier_) == Y.shape[1]
 
 
 @pytest.mark.parametrize(
@@ -79,16 +80,16 @@ def test_multilabel_classifiers_with_constant_or_unknown_labels(name):
 def test_sample_weights_are_passed_to_the_last_step(classifier):
     X, _, Y = make_problem()
     weights = np.random.default_rng(0).random(len(X)) + 0.1
-    weighted, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
-    assert weighted.capabilities().sample_weight
+    weighted, theirs = (
+        FromClassifier(classifier=classifier),
+        FromClassifier(classifier=LogisticRegression()),
+    )
+    assert get_tags(weighted).sample_weight
     np.testing.assert_allclose(
         weighted.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9
     )
-    assert (
-        not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier()))
-        .capabilities()
-        .sample_weight
-    )
+    unweighted = FromClassifier(classifier=make_pipeline(StandardScaler(), KNeighborsClassifier()))
+    assert not get_tags(unweighted).sample_weight
     with sklearn.config_context(enable_metadata_routing=True):
         np.testing.assert_array_equal(
             clone(weighted).fit(X, Y, weights).predict(X), weighted.predict(X)
@@ -104,18 +105,18 @@ def test_unsupported_options_raise():
         InputError,
         match="CalibratedClassifierCV cannot be fitted to the label 'label_2': Requesting 2",
     ):
-        FromClassifier(CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(X, Y)
+        FromClassifier(classifier=CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(X, Y)
     with pytest.raises(
         InputError, match=r"must be an instance, LogisticRegression\(\), not the class itself"
     ):
-        FromClassifier(LogisticRegression).fit(X, Y)
+        FromClassifier(classifier=LogisticRegression).fit(X, Y)
 
 
 def test_links_match_the_documented_formulas():
     X, _, Y = make_problem(n=200)
     chances = np.column_stack([LogisticRegression().fit(X, y).predict_proba(X)[:, 1] for y in Y.T])
     plain, votes = (
-        FromClassifier(LogisticRegression(), link=link).fit(X, Y)
+        FromClassifier(classifier=LogisticRegression(), link=link).fit(X, Y)
         for link in ("probability", "votes")
     )
     clipped = np.clip(chances, 0.5 / 201, 1 - 0.5 / 201)
@@ -129,7 +130,7 @@ def test_certain_predictions_give_valid_distributions():
     rng = np.random.default_rng(0)
     other = rng.permutation(Y)
     for link in ("probability", "votes"):
-        model = FromClassifier(KNeighborsClassifier(1), link=link).fit(X, Y)
+        model = FromClassifier(classifier=KNeighborsClassifier(1), link=link).fit(X, Y)
         D = model.enhance(X, other)
         assert (D[other == 0] == 0).all()
         np.testing.assert_allclose(D.sum(axis=1), 1.0)
@@ -200,12 +201,12 @@ def test_constant_labels_need_no_classifier():
 def test_sparse_features_follow_the_classifier():
     X, _, Y = make_problem()
     thin = sparse.csr_array(np.where(np.abs(X) < 0.5, 0.0, X))
-    FromClassifier(LogisticRegression()).fit(thin, Y)
+    FromClassifier(classifier=LogisticRegression()).fit(thin, Y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
-        FromClassifier(GaussianNB()).fit(thin, Y)
+        FromClassifier(classifier=GaussianNB()).fit(thin, Y)
 
 
 def test_classifiers_without_probabilities_raise():
     X, _, Y = make_problem()
     with pytest.raises(ParameterError, match="classifier"):
-        FromClassifier(StandardScaler()).fit(X, Y)
+        FromClassifier(classifier=StandardScaler()).fit(X, Y)

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import check_grad, minimize
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import Ridge
+from sklearn.utils import get_tags
 
 from ldlearn import DLDL, MLPLDL, SABFGS, BoostedLDL, StackedLDL, VoteLDL
 from ldlearn.compose import stacked_ldl
@@ -95,7 +96,7 @@ def test_step_1_one_teacher_whose_selection_the_members_share(data, monkeypatch)
 
 
 def test_step_2_members_learn_degrees_or_labels_in_folds(data, inner):
-    model = StackedLDL([LINEAR, ("spy", Spy())], teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=[LINEAR, ("spy", Spy())], teacher=TEACHER).fit(data.X, data.Y)
     D = DLDL(**TEACHER.get_params()).fit(data.X, data.Y).label_distributions_
     assert len(Spy.seen) == 5
     held_out = []
@@ -110,13 +111,15 @@ def test_step_2_members_learn_degrees_or_labels_in_folds(data, inner):
     )
     assert set(model.members_) == {"linear", "spy"}
     Spy.seen.clear()
-    votes = StackedLDL([LINEAR, ("votes", VoteLDL(gamma=1.0))], teacher=TEACHER).fit(data.X, data.Y)
+    votes = StackedLDL(members=[LINEAR, ("votes", VoteLDL(gamma=1.0))], teacher=TEACHER).fit(
+        data.X, data.Y
+    )
     assert votes.members_["votes"][0].label_distributions_.shape[0] == 48
 
 
 def test_step_2_dldl_learns_the_degrees_of_the_teacher(data):
     members = [LINEAR, ("other", DLDL(beta=3.0, gamma=0.1, max_iter=2))]
-    model = StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=members, teacher=TEACHER).fit(data.X, data.Y)
     D = DLDL(**TEACHER.get_params()).fit(data.X, data.Y).label_distributions_
     for fold in model.members_["other"]:
         learned = fold.label_distributions_
@@ -132,7 +135,7 @@ def test_kernel_is_invariant_to_units(data):
 
 
 def test_step_2_the_models_of_the_folds_are_averaged(data):
-    model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     X = data.X[:5] + 0.1
     expected = sum(
         weight * np.mean([fold.predict(X) for fold in folds], axis=0)
@@ -142,7 +145,7 @@ def test_step_2_the_models_of_the_folds_are_averaged(data):
 
 
 def test_step_3_neutral_degrees_are_half_d_step_and_half_expected_votes(data, inner):
-    StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
+    StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     P, N, _ = inner["degree_loss"]
     p, Y = P.mean(axis=0), np.asarray(data.Y, dtype=bool)
     rate = np.exp(profile_log_rate(np.log(p), Y))
@@ -155,7 +158,7 @@ def test_step_3_neutral_degrees_are_half_d_step_and_half_expected_votes(data, in
 
 def test_step_4_weights_are_the_average_of_two_optima(data, inner):
     members = [("flat", SABFGS(l2=10.0)), ("sharp", SABFGS(l2=1e-4))]
-    model = StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=members, teacher=TEACHER).fit(data.X, data.Y)
     P, Y, log_rate, _ = inner["vote_loss"]
     N = inner["degree_loss"][1]
     first = np.linspace(0.0005, 0.9995, 1000)
@@ -201,7 +204,7 @@ def test_step_4_the_first_member_outweighs_others_that_are_hardly_better(data):
 
 
 def test_step_5_recovery_is_the_d_step_given_the_mixture(data, inner):
-    model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     out_of_fold = np.tensordot(model.member_weights_, inner["vote_loss"][0], axes=1)
     X = data.X[:4] + 0.1
     enhanced, predicted = model.enhance(X, data.Y[:4]), model.predict(X)
@@ -214,11 +217,11 @@ def test_step_5_recovery_is_the_d_step_given_the_mixture(data, inner):
 
 
 def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
-    none = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
+    none = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     # The parameter of the teacher is not used.
-    model = StackedLDL(PLAIN, zeros=2.0, teacher=clone(TEACHER).set_params(zeros="less")).fit(
-        data.X, data.Y
-    )
+    model = StackedLDL(
+        members=PLAIN, zeros=2.0, teacher=clone(TEACHER).set_params(zeros="less")
+    ).fit(data.X, data.Y)
     np.testing.assert_array_equal(model.member_weights_, none.member_weights_)
     np.testing.assert_array_equal(model.predict(data.X), none.predict(data.X))
     w = 2.0 / (2.0 + data.Y.sum(axis=1).mean())
@@ -231,8 +234,8 @@ def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
         np.testing.assert_allclose(model.label_distributions_[i], expected, atol=1e-4)
         expected = (1.0 - w) * d_step(predicted[i], Y[i], 0.7) + w * predicted[i]
         np.testing.assert_allclose(enhanced[i], expected, atol=1e-4)
-    assert not model.capabilities().keeps_zeros
-    assert none.capabilities().keeps_zeros
+    assert not get_tags(model).keeps_zeros
+    assert get_tags(none).keeps_zeros
 
 
 def test_zeros_that_mean_less_do_not_change_the_default_members(data, monkeypatch):
@@ -249,14 +252,16 @@ def test_zeros_that_mean_less_do_not_change_the_default_members(data, monkeypatc
 def test_duplicate_rows_are_in_the_same_fold(data):
     Spy.seen.clear()
     X, Y = np.repeat(data.X[:30], 3, axis=0), np.repeat(data.Y[:30], 3, axis=0)
-    StackedLDL([LINEAR, ("spy", Spy())], teacher=TEACHER).fit(X, Y)
+    StackedLDL(members=[LINEAR, ("spy", Spy())], teacher=TEACHER).fit(X, Y)
     for spy in Spy.seen:
         _, counts = np.unique(spy.X_, axis=0, return_counts=True)
         assert (counts == 3).all()
 
 
 def test_members_are_trained_on_a_sample_of_many_rows(data, inner):
-    model = StackedLDL([LINEAR, ("spy", Spy())], teacher=TEACHER, max_rows=25).fit(data.X, data.Y)
+    model = StackedLDL(members=[LINEAR, ("spy", Spy())], teacher=TEACHER, max_rows=25).fit(
+        data.X, data.Y
+    )
     assert [len(spy.X_) for spy in Spy.seen] == [20] * 5
     # Rows that are not in the sample are predicted, too, and by models that were not fitted on
     # them.
@@ -268,7 +273,7 @@ def test_members_are_trained_on_a_sample_of_many_rows(data, inner):
 
 def test_regressors_may_be_members(data):
     members = [LINEAR, ("ridge", Ridge())]
-    model = StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=members, teacher=TEACHER).fit(data.X, data.Y)
     far = np.full((1, 3), 50.0)  # where a ridge regression is negative
     assert model.predict(far).min() >= 0.0
     assert model.predict(far).sum() == pytest.approx(1.0)
@@ -293,15 +298,17 @@ class Failing(RegressorMixin, BaseEstimator):
 )
 def test_failing_member_is_dropped_with_a_warning(data, problem, message):
     with pytest.warns(UserWarning, match=f"'bad'.*{message}"):
-        model = StackedLDL([("bad", Failing(problem)), *PLAIN], teacher=TEACHER).fit(data.X, data.Y)
-    without = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
+        model = StackedLDL(members=[("bad", Failing(problem)), *PLAIN], teacher=TEACHER).fit(
+            data.X, data.Y
+        )
+    without = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     np.testing.assert_array_equal(model.predict(data.X), without.predict(data.X))
     assert "bad" not in model.describe_members()
 
 
 def test_fit_raises_if_all_members_fail(data):
     with pytest.raises(InputError, match="All members"), pytest.warns(UserWarning, match="drops"):
-        StackedLDL([("bad", Failing())], teacher=TEACHER).fit(data.X, data.Y)
+        StackedLDL(members=[("bad", Failing())], teacher=TEACHER).fit(data.X, data.Y)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +316,7 @@ def test_fit_raises_if_all_members_fail(data):
 )
 def test_invalid_members_raise(data, members):
     with pytest.raises(ParameterError, match="pairs"):
-        StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
+        StackedLDL(members=members, teacher=TEACHER).fit(data.X, data.Y)
 
 
 def test_default_members_with_and_without_lightgbm(data, monkeypatch):
@@ -344,7 +351,7 @@ class SmallBoosted(BoostedLDL):
 def test_boosting_stops_on_the_rows_that_are_left_out(data):
     pytest.importorskip("lightgbm")
     SmallBoosted.seen.clear()
-    StackedLDL([LINEAR, ("boosted", SmallBoosted())], teacher=TEACHER).fit(data.X, data.Y)
+    StackedLDL(members=[LINEAR, ("boosted", SmallBoosted())], teacher=TEACHER).fit(data.X, data.Y)
     assert [(len(X), int(validation.sum())) for X, validation in SmallBoosted.seen] == [
         (60, 12)
     ] * 5
@@ -353,7 +360,9 @@ def test_boosting_stops_on_the_rows_that_are_left_out(data):
 def test_members_get_the_sample_weights_of_their_rows(data):
     Spy.seen.clear()
     weights = np.arange(1.0, 61.0)
-    StackedLDL([LINEAR, ("spy", Spy())], teacher=TEACHER).fit(data.X, data.Y, sample_weight=weights)
+    StackedLDL(members=[LINEAR, ("spy", Spy())], teacher=TEACHER).fit(
+        data.X, data.Y, sample_weight=weights
+    )
     for spy in Spy.seen:
         rows = [int(np.flatnonzero((row == data.X).all(axis=1))[0]) for row in spy.X_]
         np.testing.assert_array_equal(spy.weights_, weights[rows])
@@ -365,22 +374,24 @@ def test_sample_weights_require_support_of_all_members(data):
             return super().fit(X, y)
 
     with pytest.raises(InputError, match="sample_weight"):
-        StackedLDL([LINEAR, ("ridge", Unweighted())]).fit(data.X, data.Y, sample_weight=np.ones(60))
+        StackedLDL(members=[LINEAR, ("ridge", Unweighted())]).fit(
+            data.X, data.Y, sample_weight=np.ones(60)
+        )
 
 
 def test_description_of_member_weights(data):
-    model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     model.member_weights_ = np.array([0.25, 0.0, 0.75])
     assert model.describe_members() == "prediction: 75% votes, 25% linear, 0% flat"
 
 
 def test_few_rows_are_fitted_without_folds(data):
-    model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X[:5], data.Y[:5])
+    model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X[:5], data.Y[:5])
     assert all(len(folds) == 1 for folds in model.members_.values())
 
 
 def test_only_conformal_intervals(data):
-    model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X[:30], data.Y[:30])
+    model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X[:30], data.Y[:30])
     assert not hasattr(model, "predict_interval")
     conformal = ConformalIntervals(model).fit(data.X[30:], data.D[30:])
     lower, upper = conformal.predict_interval(data.X[:5])
@@ -391,10 +402,10 @@ def test_model_file_restores_all_default_members(data, tmp_path):
     pytest.importorskip("lightgbm")
     small = [
         ("networks", MLPLDL(hidden_layer_sizes=2, max_iter=2)),
-        ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2)),
+        ("boosted", BoostedLDL(target="votes", n_estimators=2, min_samples_leaf=2)),
     ]
     kernel = ("kernel", StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_["kernel"][0])
-    model = StackedLDL([*PLAIN, *small, kernel], teacher=TEACHER).fit(data.X, data.Y)
+    model = StackedLDL(members=[*PLAIN, *small, kernel], teacher=TEACHER).fit(data.X, data.Y)
     save_model(model, tmp_path / "model.ldl")
     loaded = load_model(tmp_path / "model.ldl")
     np.testing.assert_array_equal(loaded.predict(data.X), model.predict(data.X))
@@ -405,8 +416,8 @@ def test_unknown_labels_are_ignored(data):
     Y = np.array(data.Y, dtype=float)
     unknown = (np.arange(60) % 2 == 0) & (np.delete(Y, 1, axis=1).sum(axis=1) > 0)
     Y[unknown, 1] = np.nan
-    model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, Y)
-    filled = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, np.nan_to_num(Y))
+    model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, Y)
+    filled = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, np.nan_to_num(Y))
     assert model.predict(data.X)[:, 1].mean() > filled.predict(data.X)[:, 1].mean() + 0.02
     assert (model.enhance(data.X, Y)[unknown, 1] > 0).all()
 

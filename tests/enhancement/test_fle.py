@@ -13,6 +13,11 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.enhancement import FLE
 
+
+def penalties(weights):
+    return dict(zip(["alpha", "beta", "lam", "gamma"], weights, strict=True))
+
+
 WEIGHTS = [(1.0, 1.0, 1.0, 1.0), (0.1, 0.01, 1.0, 0.1), (0.01, 3.0, 10.0, 1.0)]
 
 
@@ -33,7 +38,7 @@ def objective(X, Y, S, P, Q, alpha, beta, lam, gamma):
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_objective_never_increases_and_is_the_stated_one(weights):
     X, _, Y = make_problem()
-    model = FLE(*weights).fit(X, Y)
+    model = FLE(**penalties(weights)).fit(X, Y)
     assert np.all(np.diff(model.objective_path_) <= 1e-10)
     assert len(model.objective_path_) == model.n_iter_
     Z, S = parts(X, Y)
@@ -46,7 +51,7 @@ def test_objective_never_increases_and_is_the_stated_one(weights):
 def test_solution_is_stationary(weights):
     X, _, Y = make_problem()
     alpha, beta, lam, gamma = weights
-    model = FLE(*weights, tol=1e-14, max_iter=20_000).fit(X, Y)
+    model = FLE(**penalties(weights), tol=1e-14, max_iter=20_000).fit(X, Y)
     P, Q = model.coefficients_, model.prototypes_
     Z, S = parts(X, Y)
     m = Z.shape[1]
@@ -83,9 +88,9 @@ def test_not_above_multiplicative_updates(weights):
             objective(scaled * np.sqrt(Z.shape[1]), Y, S, P, Q * np.sqrt(Z.shape[1]), *weights)
         )
     assert np.all(np.diff(path) <= 1e-9)
-    assert FLE(*weights, tol=1e-9, max_iter=5000).fit(X, Y).objective_path_[-1] <= path[-1] * (
-        1.0 + 1e-3
-    )
+    assert FLE(**penalties(weights), tol=1e-9, max_iter=5000).fit(X, Y).objective_path_[-1] <= path[
+        -1
+    ] * (1.0 + 1e-3)
 
 
 def test_limits():
@@ -108,7 +113,11 @@ def test_invariant_to_duplicated_features():
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
 def test_stops_at_the_first_decrease_below_tol(tol):
     X, _, Y = make_problem()
-    path = FLE(0.1, 0.01, 1.0, 0.1, tol=tol, max_iter=5000).fit(X, Y).objective_path_
+    path = (
+        FLE(alpha=0.1, beta=0.01, lam=1.0, gamma=0.1, tol=tol, max_iter=5000)
+        .fit(X, Y)
+        .objective_path_
+    )
     falls = -np.diff(path) / path[1:]
     assert len(falls) >= 2
     assert falls[-1] <= tol
@@ -119,8 +128,8 @@ def test_default_tolerance_is_sufficient():
     X, _, Y = make_problem()
     for weights in WEIGHTS:
         default, strict = (
-            FLE(*weights).fit(X, Y),
-            FLE(*weights, tol=1e-12, max_iter=50_000).fit(X, Y),
+            FLE(**penalties(weights)).fit(X, Y),
+            FLE(**penalties(weights), tol=1e-12, max_iter=50_000).fit(X, Y),
         )
         assert default.objective_ <= strict.objective_ * (1.0 + 1e-4)
         np.testing.assert_allclose(

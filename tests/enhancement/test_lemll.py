@@ -14,6 +14,11 @@ from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.enhancement import LEMLL
 
+
+def penalties(weights):
+    return dict(zip(["C", "reconstruction_penalty", "label_penalty"], weights, strict=True))
+
+
 WEIGHTS = [(1.0, 1.0, 1.0), (16.0, 0.25, 0.25), (0.25, 4.0, 1.0)]
 
 
@@ -51,7 +56,7 @@ def test_agrees_with_a_generic_solver(weights):
     )
     problem = cp.Problem(cp.Minimize(value))
     problem.solve(solver=cp.CLARABEL)
-    model = LEMLL(*weights, n_neighbors=5, tol=1e-7, max_iter=1000).fit(X, Y)
+    model = LEMLL(**penalties(weights), n_neighbors=5, tol=1e-7, max_iter=1000).fit(X, Y)
     assert model.objective_ == pytest.approx(objective(model, X, Y), rel=1e-7)
     assert model.objective_ == pytest.approx(problem.value, rel=1e-5)
     assert model.objective_ - model.gap_ <= problem.value + 1e-5
@@ -62,7 +67,7 @@ def test_agrees_with_a_generic_solver(weights):
 def test_stationarity(weights):
     X, _, Y = make_problem()
     K, M = pieces(X)
-    model = LEMLL(*weights, n_neighbors=5, tol=1e-10, max_iter=2000).fit(X, Y)
+    model = LEMLL(**penalties(weights), n_neighbors=5, tol=1e-10, max_iter=2000).fit(X, Y)
     l1, l2, l3 = weights
     U, B = model.numerical_labels_, model.dual_coef_
     errors = U - K @ B - model.intercept_
@@ -80,12 +85,16 @@ def test_dual_values_increase_to_the_minimum(weights):
     """The dual value is that of the last iterate, not the best so far: each step of the solver must
     raise it."""
     X, _, Y = make_problem()
-    lowest = LEMLL(*weights, n_neighbors=5, tol=1e-12, max_iter=5000).fit(X, Y).objective_
+    lowest = (
+        LEMLL(**penalties(weights), n_neighbors=5, tol=1e-12, max_iter=5000).fit(X, Y).objective_
+    )
     duals = []
     for max_iter in range(1, 12):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = LEMLL(*weights, n_neighbors=5, max_iter=max_iter, tol=1e-12).fit(X, Y)
+            model = LEMLL(**penalties(weights), n_neighbors=5, max_iter=max_iter, tol=1e-12).fit(
+                X, Y
+            )
         assert model.objective_ == pytest.approx(objective(model, X, Y), rel=1e-7)
         assert model.objective_ == model.objective_path_.min()
         assert model.objective_path_.min() >= lowest * (1.0 - 1e-9)

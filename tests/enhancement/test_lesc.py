@@ -45,7 +45,7 @@ def test_representation_agrees_with_a_generic_solver(beta):
     Z = cp.Variable((12, 12))
     problem = cp.Problem(cp.Minimize(cp.normNuc(Z) + beta * cp.sum(cp.norm(A - A @ Z, 2, axis=0))))
     problem.solve(solver=cp.CLARABEL)
-    model = LESC(beta, **EXACT).fit(X, Y)
+    model = LESC(beta=beta, **EXACT).fit(X, Y)
     found = lrr_objective(representation(model), A.T, beta)
     assert found == pytest.approx(problem.value, rel=1e-5)
     assert found < 12 * beta * 2  # not the trivial Z = 0, E = X
@@ -57,12 +57,12 @@ def test_representation_agrees_with_a_generic_solver(beta):
 )
 def test_gap_is_valid_for_every_penalty_schedule(beta, schedule):
     X, _, Y = make_problem()
-    exact = LESC(beta, **EXACT).fit(X, Y)
+    exact = LESC(beta=beta, **EXACT).fit(X, Y)
     assert exact.objective_ == pytest.approx(
         lrr_objective(representation(exact), standardized(X), beta)
     )
     assert 0.0 <= exact.gap_ <= 1e-4 * exact.objective_
-    model = LESC(beta, **schedule).fit(X, Y)
+    model = LESC(beta=beta, **schedule).fit(X, Y)
     assert model.objective_ == pytest.approx(
         lrr_objective(representation(model), standardized(X), beta)
     )
@@ -96,8 +96,8 @@ def test_representation_is_zero_up_to_beta_star():
         1.0 / np.linalg.norm(A @ (A / np.linalg.norm(A, axis=1, keepdims=True)).T, 2)
     )
     below, above = (
-        LESC(0.99 * star, gamma=3.0, **EXACT).fit(X, Y),
-        LESC(1.05 * star, **EXACT).fit(X, Y),
+        LESC(beta=0.99 * star, gamma=3.0, **EXACT).fit(X, Y),
+        LESC(beta=1.05 * star, **EXACT).fit(X, Y),
     )
     np.testing.assert_allclose(representation(below), 0.0, atol=1e-5)
     np.testing.assert_allclose(below.label_distributions_, softmax(Y / 4.0), atol=1e-4)
@@ -107,13 +107,13 @@ def test_representation_is_zero_up_to_beta_star():
 def test_large_beta_gives_the_shape_interaction_matrix():
     X, _, Y = make_problem()
     U = np.linalg.svd(standardized(X), full_matrices=False)[0]
-    np.testing.assert_allclose(representation(LESC(100.0).fit(X, Y)), U @ U.T, atol=1e-4)
+    np.testing.assert_allclose(representation(LESC(beta=100.0).fit(X, Y)), U @ U.T, atol=1e-4)
 
 
 @pytest.mark.parametrize("orientation", ["stated", "released"])
 def test_scores_solve_the_second_problem(orientation):
     X, _, Y = make_problem()
-    model = LESC(0.06, gamma=2.0, orientation=orientation).fit(X, Y)
+    model = LESC(beta=0.06, gamma=2.0, orientation=orientation).fit(X, Y)
     Z = representation(model)
     assert np.abs(Z - Z.T).max() > 0.01  # a larger beta makes Z symmetric, and the orientations one
     R = np.eye(len(X)) - (Z.T if orientation == "stated" else Z)
@@ -130,7 +130,7 @@ def test_without_smoothing_it_is_the_softmax_of_the_labels():
 
 def test_result_changes_by_about_the_tolerance():
     X, _, Y = make_problem()
-    loose, strict = (LESC(0.1, tol=tol).fit(X, Y) for tol in (1e-6, 1e-9))
+    loose, strict = (LESC(beta=0.1, tol=tol).fit(X, Y) for tol in (1e-6, 1e-9))
     assert loose.n_iter_ < strict.n_iter_
     np.testing.assert_allclose(loose.label_distributions_, strict.label_distributions_, atol=1e-5)
 
@@ -138,11 +138,11 @@ def test_result_changes_by_about_the_tolerance():
 def test_standardisation_can_be_disabled():
     X, _, Y = make_problem()
     X = X * [1.0, 10.0, 1.0, 1.0] + 5.0
-    inside = LESC(0.1).fit_enhance(X, Y)
+    inside = LESC(beta=0.1).fit_enhance(X, Y)
     np.testing.assert_allclose(
-        LESC(0.1, standardize=False).fit_enhance(standardized(X), Y), inside, atol=1e-6
+        LESC(beta=0.1, standardize=False).fit_enhance(standardized(X), Y), inside, atol=1e-6
     )
-    assert np.abs(LESC(0.1, standardize=False).fit_enhance(X, Y) - inside).max() > 1e-3
+    assert np.abs(LESC(beta=0.1, standardize=False).fit_enhance(X, Y) - inside).max() > 1e-3
 
 
 def test_memory_has_no_dense_square_array():
@@ -150,7 +150,7 @@ def test_memory_has_no_dense_square_array():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(n, 3)), np.eye(3)[rng.integers(3, size=n)]
     tracemalloc.start()
-    LESC(0.1, rho=1.5).fit(X, Y)
+    LESC(beta=0.1, rho=1.5).fit(X, Y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * n**2 / 10
@@ -164,12 +164,12 @@ def test_too_few_iterations_trigger_a_warning():
 
 def test_reference_values():
     data = sjaffe()
-    small = LESC(0.001, orientation="released").fit(data.X, data.Y)
+    small = LESC(beta=0.001, orientation="released").fit(data.X, data.Y)
     assert_recovery(small.label_distributions_, ".0699 .2696 .5454 .0273 .9733 .9067")
     assert small.beta_star_ == pytest.approx(
         0.0040, abs=1e-4
     )  # above the published beta: see the docstring
-    large = LESC(0.01).fit_enhance(
+    large = LESC(beta=0.01).fit_enhance(
         data.X, data.Y
     )  # the orientation changes less than the tolerance
     assert_recovery(large, ".0691 .2757 .5596 .0278 .9732 .9052")

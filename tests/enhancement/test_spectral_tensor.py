@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldlearn.enhancement import glesc
-from ldlearn.enhancement.glesc import SpectralTensor
+from ldlearn.enhancement.glesc import _SpectralTensor
 
 
 def naive_threshold(T, tau):
@@ -28,7 +28,7 @@ def matrices(n, seed=0):
 def tensor_of(parts):
     """A tensor of these matrices, with the identity as basis."""
     n = parts.shape[1]
-    tensor = SpectralTensor([np.eye(n), np.eye(n)], n)
+    tensor = _SpectralTensor([np.eye(n), np.eye(n)], n)
     products, moved = tensor.threshold_singular_values(list(parts), 0.0)
     assert moved == 0.0
     np.testing.assert_allclose(products, parts, atol=1e-10)
@@ -39,7 +39,7 @@ def tensor_of(parts):
 @pytest.mark.parametrize("tau", [0.0, 1.0, 4.0, 100.0])
 def test_threshold_equals_the_loop_for_any_size(n, tau):
     parts = matrices(n)
-    tensor = SpectralTensor([np.eye(n), np.eye(n)], n)
+    tensor = _SpectralTensor([np.eye(n), np.eye(n)], n)
     products, moved = tensor.threshold_singular_values(list(parts), tau)
     expected = naive_threshold(parts.transpose(1, 2, 0), tau).transpose(2, 0, 1)
     np.testing.assert_allclose(products, expected, atol=1e-9)
@@ -51,7 +51,7 @@ def test_changes_add_up_in_the_given_bases():
     n = 9
     rng = np.random.default_rng(1)
     bases = [np.linalg.qr(rng.normal(size=(n, r)))[0] for r in (4, 2)]
-    tensor = SpectralTensor(bases, n)
+    tensor = _SpectralTensor(bases, n)
     whole = np.zeros((2, n, n))
     for tau in (0.5, 0.1, 2.0):
         change = [rng.normal(size=(basis.shape[1], n)) for basis in bases]
@@ -78,7 +78,7 @@ def test_cyclic_shifts_commute_with_the_threshold_and_other_orders_do_not():
     parts, order = matrices(8), np.array([1, 0, 2, 3, 4, 5, 6, 7])
 
     def after(rearranged):
-        tensor = SpectralTensor([np.eye(8), np.eye(8)], 8)
+        tensor = _SpectralTensor([np.eye(8), np.eye(8)], 8)
         tensor.threshold_singular_values(list(rearranged), 2.0)
         return tensor.mean_matrix()
 

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from ldlearn.enhancement.glle import align_unit_rows
+from ldlearn.enhancement.glle import _align_unit_rows
 
 
 def problem(g=3, c=5, seed=0):
@@ -18,7 +18,7 @@ def problem(g=3, c=5, seed=0):
 
 def test_reaches_the_minimum_over_correlation_matrices():
     Z, C = problem()
-    Z = align_unit_rows(Z, C, sweeps=500)
+    Z = _align_unit_rows(Z, C, sweeps=500)
     np.testing.assert_allclose(np.linalg.norm(Z, axis=2), 1.0)
     for i in range(3):
         R = cp.Variable((5, 5), PSD=True)
@@ -32,7 +32,7 @@ def test_objective_never_increases():
     Z, C = problem(seed=1)
     values = [np.sum(C * (Z @ Z.transpose(0, 2, 1)))]
     for _ in range(10):
-        Z = align_unit_rows(Z, C, sweeps=1)
+        Z = _align_unit_rows(Z, C, sweeps=1)
         values.append(np.sum(C * (Z @ Z.transpose(0, 2, 1))))
     assert (np.diff(values) <= 1e-12).all()
 
@@ -40,4 +40,4 @@ def test_objective_never_increases():
 def test_rows_with_zero_gradient_are_unchanged():
     Z, C = problem()
     C[:, 2], C[:, :, 2] = 0.0, 0.0
-    np.testing.assert_array_equal(align_unit_rows(Z, C)[:, 2], Z[:, 2])
+    np.testing.assert_array_equal(_align_unit_rows(Z, C)[:, 2], Z[:, 2])

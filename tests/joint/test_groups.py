@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
-from ldlearn.base.estimator import validate_groups
+from ldlearn.base.row_data import validate_groups
 from ldlearn.exceptions import InputError
 from ldlearn.learning import SABFGS, MeanLDL
 from ldlearn.solvers.centred_matrix import CentredMatrix
@@ -55,13 +55,13 @@ def test_compositions_keep_groups_together():
         for each in (None, groups)
     ]
     assert spread[0] > 2.0 * spread[1]
-    members = [("mean", MeanLDL()), ("linear", SABFGS(1.0))]
-    stacked = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=1.0))
+    members = [("mean", MeanLDL()), ("linear", SABFGS(l2=1.0))]
+    stacked = StackedLDL(members=members, teacher=DLDL(beta=1.0, gamma=1.0))
     weights = [stacked.fit(X, Y, groups=each).member_weights_[1] for each in (None, groups)]
     assert weights[0] > 0.8
     assert weights[1] < 0.5
     with pytest.raises(InputError, match="'groups'"):
-        FromClassifier(LogisticRegression()).fit(X, Y, groups=groups)
+        FromClassifier(classifier=LogisticRegression()).fit(X, Y, groups=groups)
 
 
 def test_groups_are_hashable_values():

@@ -60,7 +60,7 @@ def test_curvature_bound():
 @pytest.mark.parametrize(("alpha", "lam"), [(1e-3, 1e-3), (10.0, 1e-2), (0.0, 0.5)])
 def test_degrees_solve_their_linear_system(alpha, lam):
     X, _, Y = make_problem()
-    model = L2(alpha, 0.3, lam=lam, n_neighbors=5)
+    model = L2(alpha=alpha, beta=0.3, lam=lam, n_neighbors=5)
     S, P = simplex_graph(X, 5), softmax(X @ np.ones((4, 5)) * np.arange(5))
     D = model._solve_degrees(S, P, _Rows(X, Y == 1, np.ones(len(Y)), 1.0))
     R = D - S @ D
@@ -98,7 +98,7 @@ def test_initial_degrees_match_a_generic_solver():
 
 def test_degrees_without_reconstruction_term():
     X, _, Y = make_problem()
-    model = quiet_fit(L2(0.0, 1.0, lam=3.0, n_neighbors=5, tol=1e-6), X, Y)
+    model = quiet_fit(L2(alpha=0.0, beta=1.0, lam=3.0, n_neighbors=5, tol=1e-6), X, Y)
     P = model.predict(X)
     np.testing.assert_allclose(model.scores_, (P + 3.0 * Y) / 4.0, atol=1e-3)
 
@@ -145,7 +145,7 @@ def test_coefficients_have_low_rank_and_are_stationary():
 
 def test_objective_is_the_stated_one_and_never_increases():
     X, _, Y = make_problem()
-    model = L2(0.3, 0.2, 0.05, 0.1, n_neighbors=5, tol=1e-6).fit(X, Y)
+    model = L2(alpha=0.3, beta=0.2, gamma=0.05, lam=0.1, n_neighbors=5, tol=1e-6).fit(X, Y)
     D, S, P = model.scores_, model.weights_, model.predict(X)
     stated = (
         0.2 * np.sum((P - D) ** 2)

@@ -148,7 +148,8 @@ def test_gamma_is_selected_by_held_out_labels():
     assert chosen[1].gamma_ > 3 * chosen[0].gamma_
     for data, model in zip((strong, weak), chosen, strict=True):
         tried = [
-            VoteLDL(gamma).fit(data.X[:400], data.Y[:400]) for gamma in np.geomspace(0.1, 300, 10)
+            VoteLDL(gamma=gamma).fit(data.X[:400], data.Y[:400])
+            for gamma in np.geomspace(0.1, 300, 10)
         ]
         best = max(intersection(data.D[400:], other.predict(data.X[400:])) for other in tried)
         assert intersection(data.D[400:], model.predict(data.X[400:])) > best - 0.02

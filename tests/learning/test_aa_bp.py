@@ -51,7 +51,7 @@ def test_softmax_delta_matches_the_paper():
     X, D, _ = make_problem(n=1)
     layers = _initial_layers(X, [4], 5, np.random.RandomState(0), True)
     _, gradient = _Network(X, D, np.ones(1), True, 0.0).loss_and_gradient(*layers)
-    model = AABP((4,), max_iter=1, random_state=0)
+    model = AABP(hidden_layer_sizes=(4,), max_iter=1, random_state=0)
     model.coefs_, model.intercepts_ = layers[::2], layers[1::2]
     z, d = model._predict(X)[0], D[0]
     delta = z * ((z - d) - np.sum(z * (z - d)))
@@ -126,7 +126,7 @@ def test_learns_nonlinear_relations(output):
     X = rng.uniform(-1, 1, size=(300, 2))
     share = 0.1 + 0.8 * (X[:, 0] * X[:, 1] > 0)
     D = np.column_stack([share, 1 - share])
-    network = AABP((20,), output=output, random_state=0).fit(X[:200], D[:200])
+    network = AABP(hidden_layer_sizes=(20,), output=output, random_state=0).fit(X[:200], D[:200])
     assert SABFGS().fit(X[:200], D[:200]).score(X[200:], D[200:]) < 0.7
     assert network.score(X[200:], D[200:]) > 0.85
 

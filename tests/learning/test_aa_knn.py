@@ -39,22 +39,24 @@ def test_agrees_with_brute_force_ties_included(metric, seed, k, grid):
     X, queries, D = draw(20), draw(9), rng.dirichlet(np.ones(4), size=20)
     expected = brute_force(X, D, queries, k, metric)
     np.testing.assert_allclose(
-        AAKNN(k, metric=metric).fit(X, D).predict(queries), expected, atol=1e-12
+        AAKNN(n_neighbors=k, metric=metric).fit(X, D).predict(queries), expected, atol=1e-12
     )
-    thin = AAKNN(k, metric=metric).fit(sparse.csr_array(X), D)
+    thin = AAKNN(n_neighbors=k, metric=metric).fit(sparse.csr_array(X), D)
     np.testing.assert_allclose(thin.predict(sparse.csr_array(queries)), expected, atol=1e-12)
 
 
 def test_first_rows_are_used_among_duplicates():
     X = np.repeat(np.random.default_rng(0).normal(size=(3, 40)), 5, axis=0)
-    P = AAKNN(2).fit(X, np.eye(15)).predict(X[[0, 5, 10]])
+    P = AAKNN(n_neighbors=2).fit(X, np.eye(15)).predict(X[[0, 5, 10]])
     assert [np.flatnonzero(row).tolist() for row in P] == [[0, 1], [5, 6], [10, 11]]
 
 
 def test_all_rows_give_the_mean():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(7, 2)), rng.dirichlet(np.ones(3), size=7)
-    np.testing.assert_allclose(AAKNN(7).fit(X, D).predict(X[:2]), np.tile(D.mean(axis=0), (2, 1)))
+    np.testing.assert_allclose(
+        AAKNN(n_neighbors=7).fit(X, D).predict(X[:2]), np.tile(D.mean(axis=0), (2, 1))
+    )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
@@ -62,8 +64,8 @@ def test_neighbours_are_invariant_to_offset(metric):
     rng = np.random.default_rng(0)
     X, D = rng.integers(0, 9, size=(60, 20)).astype(float), rng.dirichlet(np.ones(3), size=60)
     queries = rng.integers(0, 9, size=(15, 20)) + 0.5
-    near = AAKNN(3, metric=metric).fit(X, D).predict(queries)
-    far = AAKNN(3, metric=metric).fit(X + 1e9, D).predict(queries + 1e9)
+    near = AAKNN(n_neighbors=3, metric=metric).fit(X, D).predict(queries)
+    far = AAKNN(n_neighbors=3, metric=metric).fit(X + 1e9, D).predict(queries + 1e9)
     np.testing.assert_allclose(near, far, atol=1e-12)
 
 

@@ -200,7 +200,7 @@ def test_invalid_categorical_features_raise(value, given):
 
 def test_votes_are_learned_from_0_1_labels():
     data = make_label_distributions(400, n_features=3, labels="votes", n_raters=20)
-    model = BoostedLDL("votes").fit(data.X, data.Y)
+    model = BoostedLDL(target="votes").fit(data.X, data.Y)
     prior = MeanLDL().fit(data.X, np.tile(data.D.mean(axis=0), (400, 1)))
     assert model.score(data.X, data.D) > prior.score(data.X, data.D) + 0.1
     assert model.lambda_ == pytest.approx(VoteLDL().fit(data.X, data.Y).lambda_, rel=0.3)
@@ -210,8 +210,8 @@ def test_unobserved_labels_are_ignored():
     data = make_label_distributions(100, n_features=3, labels="votes")
     Y = np.array(data.Y, dtype=float)
     Y[:, 0] = np.where(np.arange(100) % 2, np.nan, Y[:, 0])
-    model = BoostedLDL("votes", **SMALL).fit(data.X, Y)
-    filled = BoostedLDL("votes", **SMALL).fit(data.X, np.nan_to_num(Y))
+    model = BoostedLDL(target="votes", **SMALL).fit(data.X, Y)
+    filled = BoostedLDL(target="votes", **SMALL).fit(data.X, np.nan_to_num(Y))
     assert model.predict(data.X)[:, 0].mean() > filled.predict(data.X)[:, 0].mean() + 0.02
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import check_grad
 
 from ldlearn.learning import CPNN, MeanLDL
 from ldlearn.learning import cpnn as module
-from ldlearn.learning.cpnn import loss_and_gradient
+from ldlearn.learning.cpnn import _network_loss
 
 
 def make_problem(n=40, m=3, c=6, seed=0):
@@ -28,7 +28,7 @@ def test_gradient_by_differences(block, monkeypatch):
         arrays = [
             part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
         ]
-        return loss_and_gradient(X, D, weights, 0.3, *arrays)
+        return _network_loss(X, D, weights, 0.3, *arrays)
 
     flat = np.random.default_rng(1).normal(size=24)
     gradient = np.concatenate([part.ravel() for part in at(flat)[1]])

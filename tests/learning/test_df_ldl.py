@@ -19,7 +19,7 @@ def make_problem(n=60, c=3, seed=0):
 def test_prediction_matches_the_definition():
     X, D = make_problem()
     model = DFLDL(l2=0.5, n_neighbors=4, tol=1e-10).fit(X, D)
-    near = AAKNN(4).fit(X, D).predict(X)
+    near = AAKNN(n_neighbors=4).fit(X, D).predict(X)
     expected = np.zeros(D.shape)
     for i, j in combinations(range(3), 2):
         above, below = D[:, i] >= D[:, j], D[:, i] <= D[:, j]

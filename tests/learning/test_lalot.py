@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldlearn.learning import LALOT, MeanLDL
-from ldlearn.learning.lalot import TransportLoss, metric_step, squared_distances
+from ldlearn.learning.lalot import _label_distances, _metric_step, _TransportLoss
 
 
 def make_problem(n=25, m=3, c=4, seed=0):
@@ -22,7 +22,7 @@ STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.Convergen
 
 
 def label_cost(K):
-    M = squared_distances(K)
+    M = _label_distances(K)
     return M / M.max()
 
 
@@ -36,17 +36,17 @@ def test_gradient_by_differences_of_the_regularised_objective(lam):
     directions = [rng.normal(size=(3, 4)), rng.normal(size=4)]
 
     def moved(step):
-        loss = TransportLoss(X, D, M, np.ones(len(D)), lam, l2=0.3)
+        loss = _TransportLoss(X, D, M, np.ones(len(D)), lam, l2=0.3)
         return loss(*(a + step * d for a, d in zip(at, directions, strict=True)))[0]
 
-    _, gradients = TransportLoss(X, D, M, np.ones(len(D)), lam, l2=0.3)(*at)
+    _, gradients = _TransportLoss(X, D, M, np.ones(len(D)), lam, l2=0.3)(*at)
     slope = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
     assert (moved(1e-4) - moved(-1e-4)) / 2e-4 == pytest.approx(slope, rel=1e-4)
 
 
 def test_later_call_does_not_depend_on_the_earlier_ones():
     X, D = make_problem()
-    loss = TransportLoss(X, D, label_cost(D.T @ D), np.ones(len(D)), 15.0)
+    loss = _TransportLoss(X, D, label_cost(D.T @ D), np.ones(len(D)), 15.0)
     rng = np.random.default_rng(0)
     at = [rng.normal(size=(3, 4)), rng.normal(size=4)]
     fresh = loss(*at)
@@ -60,7 +60,7 @@ def test_step_in_k_is_the_minimum_over_semi_definite_matrices():
     rng = np.random.default_rng(0)
     plan = rng.uniform(size=(4, 4))
     K0, C = np.diag([0.5, 0.3, 0.2, 0.1]), 2.0
-    K = metric_step(plan, K0, C)
+    K = _metric_step(plan, K0, C)
     free = cp.Variable((4, 4), PSD=True)
     distances = sum(
         plan[a, b] * (free[a, a] + free[b, b] - 2 * free[a, b]) for a in range(4) for b in range(4)
@@ -76,9 +76,9 @@ def test_step_in_k_is_the_minimum_over_semi_definite_matrices():
 def test_costs_are_squared_distances():
     points = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
     np.testing.assert_allclose(
-        squared_distances(points @ points.T), [[0, 25, 1], [25, 0, 18], [1, 18, 0]]
+        _label_distances(points @ points.T), [[0, 25, 1], [25, 0, 18], [1, 18, 0]]
     )
-    np.testing.assert_array_equal(squared_distances(np.ones((2, 2))), 0.0)
+    np.testing.assert_array_equal(_label_distances(np.ones((2, 2))), 0.0)
 
 
 def test_limits_of_lam():
@@ -103,7 +103,7 @@ def test_fitted_costs_are_those_of_k():
     X, D = make_problem()
     model = LALOT(C=5.0).fit(X, D)
     np.testing.assert_allclose(
-        model.cost_, squared_distances(model.K_) / squared_distances(D.T @ D).max()
+        model.cost_, _label_distances(model.K_) / _label_distances(D.T @ D).max()
     )
     assert np.linalg.eigvalsh(model.K_)[0] > -1e-8
     assert np.abs(model.cost_ - label_cost(D.T @ D)).max() > 1e-3
@@ -116,7 +116,7 @@ def test_gradient_vanishes_at_convergence():
     X, D = make_problem()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = LALOT(lam=10.0, C=1e9, l2=0.2, steps=500, max_iter=3, tol=1e-13).fit(X, D)
-    _, gradients = TransportLoss(X, D, model.cost_, np.ones(len(D)), 10.0, l2=0.2)(
+    _, gradients = _TransportLoss(X, D, model.cost_, np.ones(len(D)), 10.0, l2=0.2)(
         model.coef_.T, model.intercept_
     )
     assert max(np.abs(gradient).max() for gradient in gradients) < 1e-3
@@ -134,8 +134,8 @@ def test_rounds_never_increase_the_stated_objective(C):
     assert len(path) == model.n_iter_ > 2
     assert (np.diff(path) <= 1e-8 * np.abs(path[0])).all()
     K0 = D.T @ D
-    unit = squared_distances(K0).max()
-    transport, _ = TransportLoss(X, D, model.cost_, np.ones(len(D)), 5.0, l2=0.1)(
+    unit = _label_distances(K0).max()
+    transport, _ = _TransportLoss(X, D, model.cost_, np.ones(len(D)), 5.0, l2=0.1)(
         model.coef_.T, model.intercept_
     )
     stated = transport + 0.5 * C / unit * np.sum((model.K_ - K0) ** 2)

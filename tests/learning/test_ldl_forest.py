@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ldlearn.learning import LDLForest, MeanLDL
 from ldlearn.learning import ldl_forest as module
-from ldlearn.learning.ldl_forest import forest_loss_and_gradient, leaf_probabilities, update_leaves
+from ldlearn.learning.ldl_forest import _forest_loss, _leaf_probabilities, _update_leaves
 
 
 def make_forest(n=9, c=3, depth=4, n_trees=2, seed=0):
@@ -41,7 +41,7 @@ def predict_tree_by_recursion(f, q):
 @given(st.integers(1, 6), st.integers(0, 1000))
 def test_leaf_probabilities_sum_to_one(levels, seed):
     S = np.random.default_rng(seed).uniform(size=(2**levels - 1, 5))
-    R = leaf_probabilities(S)
+    R = _leaf_probabilities(S)
     assert R.shape == (2**levels, 5)
     assert (R >= 0).all()
     np.testing.assert_allclose(R.sum(axis=0), 1.0, atol=1e-12)
@@ -49,7 +49,7 @@ def test_leaf_probabilities_sum_to_one(levels, seed):
 
 def test_routing_matches_hand_computed_values():
     """Root 0 with children 1 (left) and 2 (right): four leaves from left to right."""
-    R = leaf_probabilities(np.array([[0.9], [0.8], [0.3]])).ravel()
+    R = _leaf_probabilities(np.array([[0.9], [0.8], [0.3]])).ravel()
     np.testing.assert_allclose(R, [0.9 * 0.8, 0.9 * 0.2, 0.1 * 0.3, 0.1 * 0.7])
 
 
@@ -95,21 +95,21 @@ def test_loss_is_the_stated_one():
             for columns, q in zip(nodes, leaves, strict=True)
         ]
     )
-    assert forest_loss_and_gradient(F, D, nodes, leaves)[0] == pytest.approx(stated)
+    assert _forest_loss(F, D, nodes, leaves)[0] == pytest.approx(stated)
 
 
 @pytest.mark.parametrize("block", [8, 20_000])
 def test_gradient_by_differences(block, monkeypatch):
     monkeypatch.setattr(module, "_MAX_PROBABILITIES", block)
     F, D, nodes, leaves = make_forest()
-    _, gradient = forest_loss_and_gradient(F, D, nodes, leaves)
+    _, gradient = _forest_loss(F, D, nodes, leaves)
     numeric, step = np.empty_like(F), 1e-6
     for index in np.ndindex(F.shape):
         ends = []
         for sign in (1.0, -1.0):
             moved = F.copy()
             moved[index] += sign * step
-            ends.append(forest_loss_and_gradient(moved, D, nodes, leaves)[0])
+            ends.append(_forest_loss(moved, D, nodes, leaves)[0])
         numeric[index] = (ends[0] - ends[1]) / (2 * step)
     np.testing.assert_allclose(gradient, numeric, atol=1e-8)
     assert np.abs(gradient).max() > 1e-3
@@ -117,19 +117,19 @@ def test_gradient_by_differences(block, monkeypatch):
 
 def test_leaf_updates_never_increase_the_loss_and_reach_the_optimum():
     F, D, nodes, leaves = make_forest(n=25)
-    losses = [forest_loss_and_gradient(F, D, nodes, leaves)[0]]
+    losses = [_forest_loss(F, D, nodes, leaves)[0]]
     q = leaves
     for _ in range(30):
-        q, loss = update_leaves(F, D, nodes, q, 1)
+        q, loss = _update_leaves(F, D, nodes, q, 1)
         losses.append(loss)
         np.testing.assert_allclose(q.sum(axis=2), 1.0)
-        assert loss == pytest.approx(forest_loss_and_gradient(F, D, nodes, q)[0])
+        assert loss == pytest.approx(_forest_loss(F, D, nodes, q)[0])
     assert np.all(np.diff(losses) <= 1e-12)
     # At the optimum no leaf gains by moving mass to any label: sum_i R_il D_ij / g_ij is at most
     # that leaf's mean.
-    q, _ = update_leaves(F, D, nodes, leaves, 200_000 // 25)
+    q, _ = _update_leaves(F, D, nodes, leaves, 200_000 // 25)
     for columns, tree in zip(nodes, q, strict=True):
-        R = leaf_probabilities(1.0 / (1.0 + np.exp(-F[:, columns].T)))
+        R = _leaf_probabilities(1.0 / (1.0 + np.exp(-F[:, columns].T)))
         gain = R @ (D / (R.T @ tree))
         attained = (gain * tree).sum(axis=1, keepdims=True)
         assert (gain <= attained + 1e-2).all()
@@ -137,16 +137,16 @@ def test_leaf_updates_never_increase_the_loss_and_reach_the_optimum():
 
 def test_batched_updates_equal_single_updates():
     F, D, nodes, leaves = make_forest()
-    at_once, _ = update_leaves(F, D, nodes, leaves, 5)
+    at_once, _ = _update_leaves(F, D, nodes, leaves, 5)
     one_by_one = leaves
     for _ in range(5):
-        one_by_one, _ = update_leaves(F, D, nodes, one_by_one, 1)
+        one_by_one, _ = _update_leaves(F, D, nodes, one_by_one, 1)
     np.testing.assert_allclose(at_once, one_by_one)
 
 
 def test_unreached_leaf_keeps_its_distribution():
     F, D, nodes, leaves = make_forest(depth=2, n_trees=1)
-    updated, _ = update_leaves(np.full_like(F, 1e4), D, nodes, leaves, 3)
+    updated, _ = _update_leaves(np.full_like(F, 1e4), D, nodes, leaves, 3)
     np.testing.assert_array_equal(updated[0, 1], leaves[0, 1])
     np.testing.assert_allclose(updated[0, 0], D.mean(axis=0))
 

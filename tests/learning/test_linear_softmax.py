@@ -89,7 +89,7 @@ BY_ROWS = pytest.mark.parametrize(("model", "stated"), ROWS, ids=lambda each: ty
 
 @BY_ROWS
 def test_row_losses_match_the_documented_formulas(model, stated, monkeypatch):
-    monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
+    monkeypatch.setattr(ldl_hr, "_KINK_WIDTH", 1e-12)
     D, P = with_ties()
     losses, _ = model._row_losses(D, P)
     assert losses.sum() == pytest.approx(stated(D, P), rel=1e-9)
@@ -154,7 +154,7 @@ def plain_local(model, D, times, Z, V, roots):
 
 @pytest.mark.parametrize("method", ["low rank", "local"])
 def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch):
-    monkeypatch.setattr(ldl_lclr, "_ROUNDING", 1e-9)
+    monkeypatch.setattr(ldl_lclr, "_ROUNDED_LENGTH", 1e-9)
     rng = np.random.default_rng(0)
     D, (times, Z) = (
         rng.dirichlet(np.ones(3), size=5),
@@ -284,7 +284,7 @@ def test_small_weight_of_the_rest_gives_sharp_predictions():
 
 
 def test_errors_within_the_margins_have_no_loss(monkeypatch):
-    monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
+    monkeypatch.setattr(ldl_hr, "_KINK_WIDTH", 1e-12)
     D = np.array([[0.5, 0.3, 0.1, 0.1]])  # the second label is 0.2 ahead of the third
     rest = LDLM(lam2=0.0, lam3=1.0, rho=2.0)  # no error exceeds 2
     assert rest._row_losses(D, np.array([[0.6, 0.25, 0.05, 0.1]]))[0] == pytest.approx(
@@ -296,7 +296,7 @@ def test_errors_within_the_margins_have_no_loss(monkeypatch):
 
 
 def test_without_margins_the_loss_is_that_of_ldlhr(monkeypatch):
-    monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
+    monkeypatch.setattr(ldl_hr, "_KINK_WIDTH", 1e-12)
     D, P = np.array([[0.6, 0.2, 0.2]]), np.array([[0.3, 0.3, 0.4]])
     params = {"lam2": 2.0, "lam3": 3.0, "rho": 0.0}
     assert LDLM(**params)._row_losses(D, P)[0] == pytest.approx(

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.learning import LSELDL, SABFGS
-from ldlearn.learning.lse_ldl import LatentProblem, LatentState
+from ldlearn.learning.lse_ldl import _LatentProblem, _LatentState
 
 
 def make_problem(n=40, m=6, c=4, seed=0):
@@ -20,12 +20,12 @@ def make_problem(n=40, m=6, c=4, seed=0):
 
 def make_state(n=40, m=6, c=4, K=3, seed=1):
     rng = np.random.default_rng(seed)
-    return LatentState(*(rng.normal(size=shape) for shape in ((m, K), (n, K), (K, c), (c,))))
+    return _LatentState(*(rng.normal(size=shape) for shape in ((m, K), (n, K), (K, c), (c,))))
 
 
 def make_latent_problem(n=40, m=6):
     X, D = make_problem(n, m)
-    return LatentProblem(X, D, laplacian(knn_graph(X, 5)), 0.7, 0.3, 2.0, 0.1)
+    return _LatentProblem(X, D, laplacian(knn_graph(X, 5)), 0.7, 0.3, 2.0, 0.1)
 
 
 def test_objective_matches_the_documented_formula():
@@ -54,7 +54,7 @@ def test_gradient_in_v_by_differences():
     )
     # The loss of V differs from the objective by terms without V.
     rest = problem.objective(s) - problem.latent_loss(s.V, encoded, s.theta, s.b)[0]
-    moved = LatentState(s.W, s.V + direction, s.theta, s.b)
+    moved = _LatentState(s.W, s.V + direction, s.theta, s.b)
     assert problem.objective(moved) - problem.latent_loss(moved.V, encoded, s.theta, s.b)[
         0
     ] == pytest.approx(rest)
@@ -93,7 +93,7 @@ def test_rescaling_is_optimal():
     problem, s = make_latent_problem(), make_state()
     best = problem.objective(problem.rescale(s))
     for t in np.geomspace(0.01, 10.0, 200):
-        other = LatentState(t * s.W, t * s.V, s.theta / t, s.b)
+        other = _LatentState(t * s.W, t * s.V, s.theta / t, s.b)
         assert best <= problem.objective(other) + 1e-9
 
 
@@ -151,7 +151,7 @@ def test_more_latent_features_than_labels_have_no_effect():
     problem = make_latent_problem()
     enough = problem.initial_state(4)
     rng = np.random.default_rng(3)
-    more = LatentState(
+    more = _LatentState(
         *(
             np.hstack([part, 0.1 * rng.normal(size=(len(part), 3))])
             for part in (enough.W, enough.V)
@@ -203,11 +203,11 @@ def test_sample_weights_apply_to_all_terms_but_the_graph():
     rng = np.random.default_rng(0)
     X, D, w = rng.normal(size=(8, 3)), rng.dirichlet(np.ones(4), size=8), rng.integers(1, 4, size=8)
     none, twice = sparse.csr_array((8, 8)), sparse.csr_array((w.sum(), w.sum()))
-    weighted = LatentProblem(X, D, none, 1.3, 0.0, 0.7, 0.2, w.astype(float))
-    repeated = LatentProblem(
+    weighted = _LatentProblem(X, D, none, 1.3, 0.0, 0.7, 0.2, w.astype(float))
+    repeated = _LatentProblem(
         np.repeat(X, w, axis=0), np.repeat(D, w, axis=0), twice, 1.3, 0.0, 0.7, 0.2
     )
-    state = LatentState(
+    state = _LatentState(
         rng.normal(size=(3, 2)),
         rng.normal(size=(8, 2)),
         rng.normal(size=(2, 4)),

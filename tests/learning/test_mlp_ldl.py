@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 
 from ldlearn import MLPLDL, SABFGS, MeanLDL
 from ldlearn.core.simplex import softmax
-from ldlearn.learning.mlp_ldl import loss_and_gradient
+from ldlearn.learning.mlp_ldl import _ensemble_loss
 
 
 def test_gradient_agrees_with_finite_differences():
@@ -25,11 +25,11 @@ def test_gradient_agrees_with_finite_differences():
         ]
 
     def loss(flat):
-        return loss_and_gradient(X, D, weights, 0.2, *layers(flat))[0]
+        return _ensemble_loss(X, D, weights, 0.2, *layers(flat))[0]
 
     def gradient(flat):
         return np.concatenate(
-            [part.ravel() for part in loss_and_gradient(X, D, weights, 0.2, *layers(flat))[1]]
+            [part.ravel() for part in _ensemble_loss(X, D, weights, 0.2, *layers(flat))[1]]
         )
 
     flat = rng.normal(size=cuts[-1] + 5)

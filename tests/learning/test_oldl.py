@@ -20,18 +20,18 @@ def make_problem(n=80, m=3, c=5, seed=0):
 
 @LOSSES
 def test_loss_is_the_metric(loss, monkeypatch):
-    monkeypatch.setattr(ldl_hr, "_ROUNDING", 0.0)
+    monkeypatch.setattr(ldl_hr, "_KINK_WIDTH", 0.0)
     _, D = make_problem(seed=0)
     _, P = make_problem(seed=1)
     D[0] = [0.0, 0.0, 1.0, 0.0, 0.0]
-    np.testing.assert_allclose(OLDL(loss)._row_losses(D, P)[0], per_row(loss, D, P), atol=1e-12)
+    np.testing.assert_allclose(OLDL(loss=loss)._row_losses(D, P)[0], per_row(loss, D, P), atol=1e-12)
 
 
 @LOSSES
 def test_gradient_by_differences(loss):
     _, D = make_problem(n=6)
     D[0] = [0.0, 0.0, 1.0, 0.0, 0.0]
-    model, times = OLDL(loss), np.linspace(0.5, 2.0, 6)[:, None]
+    model, times = OLDL(loss=loss), np.linspace(0.5, 2.0, 6)[:, None]
 
     def at(flat):
         return model._loss(D, times, flat.reshape(6, 5))
@@ -43,7 +43,7 @@ def test_gradient_by_differences(loss):
 
 def test_predictions_that_are_zero_have_a_finite_gradient():
     D, P = np.array([[0.5, 0.5, 0.0]]), np.array([[0.0, 0.0, 1.0]])
-    losses, slope = OLDL("cjs")._row_losses(D, P)
+    losses, slope = OLDL(loss="cjs")._row_losses(D, P)
     assert np.isfinite(losses).all()
     assert np.isfinite(slope).all()
 
@@ -52,7 +52,7 @@ def test_predictions_that_are_zero_have_a_finite_gradient():
 def test_own_metric_is_better_than_with_softmax_regression(loss):
     X, D = make_problem()
     fits = [
-        model.fit(X, D).predict(X) for model in (OLDL(loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())
+        model.fit(X, D).predict(X) for model in (OLDL(loss=loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())
     ]
     own, other, constant = (METRICS[loss].function(D, P) for P in fits)
     assert own < other < 0.7 * constant
@@ -63,13 +63,13 @@ def test_predictions_beat_the_mean(loss):
     X, D = make_problem(n=200)
     train, test = slice(0, 120), slice(120, 200)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])
-    assert OLDL(loss).fit(X[train], D[train]).score(X[test], D[test]) > constant + 0.05
+    assert OLDL(loss=loss).fit(X[train], D[train]).score(X[test], D[test]) > constant + 0.05
 
 
 @LOSSES
 def test_order_of_labels_matters_but_not_its_direction(loss):
     X, D = make_problem(n=30)
-    model = OLDL(loss, tol=1e-12, max_iter=20_000)
+    model = OLDL(loss=loss, tol=1e-12, max_iter=20_000)
     P = model.fit(X, D).predict(X)
     order = [2, 0, 4, 1, 3]
     assert np.abs(model.fit(X, D[:, order]).predict(X) - P[:, order]).max() > 1e-3

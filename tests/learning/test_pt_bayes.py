@@ -107,12 +107,12 @@ def test_overflowing_densities_give_uniform_rows(scale):
     renormalised."""
     rng = np.random.default_rng(0)
     X, D = scale * rng.normal(size=(40, 200)), rng.dirichlet(np.ones(4), size=40)
-    published = PTBayes(1e-14, relative=False, resample=True, log_domain=False, random_state=0).fit(
-        X, D
-    )
+    published = PTBayes(
+        ridge=1e-14, relative=False, resample=True, log_domain=False, random_state=0
+    ).fit(X, D)
     np.testing.assert_allclose(published.predict(X[:5] + scale), 0.25)
     stable = (
-        PTBayes(1e-14, relative=False, resample=True, random_state=0)
+        PTBayes(ridge=1e-14, relative=False, resample=True, random_state=0)
         .fit(X, D)
         .predict(X[:5] + scale)
     )

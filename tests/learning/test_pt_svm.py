@@ -17,7 +17,7 @@ def test_machines_are_those_of_the_repeated_examples(gamma, width):
     """Sample weights equal repetitions, and one kernel product gives the decision functions of all
     pairs."""
     X, D, _ = make_problem()
-    model = PTSVM(2.0, gamma=gamma, tol=1e-8, cv=2, random_state=3).fit(X, D)
+    model = PTSVM(C=2.0, gamma=gamma, tol=1e-8, cv=2, random_state=3).fit(X, D)
     counts = draw_labels(D, D.size, np.random.RandomState(3))
     decisions = model._decisions(X, model.support_vectors_, model.dual_coef_, model.intercept_)
     for p, (i, j) in enumerate(model.pairs_):

@@ -13,9 +13,9 @@ from ldlearn.core import softmax
 def test_both_solvers_reach_the_same_minimum():
     X, D, _ = make_problem()
     for fit_intercept in (True, False):
-        newton = SABFGS(0.3, fit_intercept=fit_intercept, tol=1e-12).fit(X, D)
+        newton = SABFGS(l2=0.3, fit_intercept=fit_intercept, tol=1e-12).fit(X, D)
         lbfgs = SABFGS(
-            0.3, fit_intercept=fit_intercept, solver="lbfgs", tol=1e-15, max_iter=2000
+            l2=0.3, fit_intercept=fit_intercept, solver="lbfgs", tol=1e-15, max_iter=2000
         ).fit(X, D)
         np.testing.assert_allclose(lbfgs.predict(X), newton.predict(X), atol=1e-5)
         assert newton.objective_ <= lbfgs.objective_ + 1e-9
@@ -24,10 +24,10 @@ def test_both_solvers_reach_the_same_minimum():
 def test_published_form_is_stopped_early():
     X, D, _ = make_problem()
     with pytest.warns(ConvergenceWarning, match="SABFGS stopped after 3 iterations"):
-        stopped = SABFGS(0.0, fit_intercept=False, solver="lbfgs", max_iter=3).fit(X, D)
+        stopped = SABFGS(l2=0.0, fit_intercept=False, solver="lbfgs", max_iter=3).fit(X, D)
     assert stopped.n_iter_ == 3
     assert not stopped.converged_
-    assert stopped.objective_ > SABFGS(0.0, fit_intercept=False).fit(X, D).objective_
+    assert stopped.objective_ > SABFGS(l2=0.0, fit_intercept=False).fit(X, D).objective_
     assert (stopped.intercept_ == 0).all()
 
 
@@ -76,7 +76,7 @@ def test_invariant_to_offset_in_float32(container):
 
 def test_gap_certifies_the_objective():
     X, D, _ = make_problem()
-    rough, exact = SABFGS(0.1, tol=1e-3).fit(X, D), SABFGS(0.1, tol=1e-13).fit(X, D)
+    rough, exact = SABFGS(l2=0.1, tol=1e-3).fit(X, D), SABFGS(l2=0.1, tol=1e-13).fit(X, D)
     assert 0 < rough.objective_ - exact.objective_ <= rough.coef_gap_ <= 1e-3 * len(X)
     P = softmax(X @ rough.coef_.T + rough.intercept_)
     assert rough.objective_ == pytest.approx(

@@ -47,7 +47,7 @@ def test_each_step_solves_the_published_equation(sign):
 def test_constant_row_sums_have_a_closed_form():
     rng = np.random.default_rng(0)
     X, D = rng.dirichlet(np.ones(7), size=50), rng.dirichlet(np.ones(4), size=50)
-    once = SAIIS(1, fit_intercept=False, init="eye").fit(X, D)
+    once = SAIIS(max_iter=1, fit_intercept=False, init="eye").fit(X, D)
     expected = np.log((X.T @ D) / (X.T @ softmax(X @ np.eye(7, 4))))
     np.testing.assert_allclose(once.coef_.T - np.eye(7, 4), expected, atol=1e-9)
 
@@ -59,7 +59,7 @@ def test_loss_never_increases(seed, fit_intercept, with_outlier, scale):
     rng = np.random.default_rng(seed)
     X, D = scale * rng.normal(size=(30, 3)), rng.dirichlet(0.3 * np.ones(4), size=30)
     X[0] *= 100.0 if with_outlier else 1.0
-    losses = SAIIS(15, tol=0.0, fit_intercept=fit_intercept).fit(X, D).objective_path_
+    losses = SAIIS(max_iter=15, tol=0.0, fit_intercept=fit_intercept).fit(X, D).objective_path_
     assert (np.diff(losses) <= 1e-9 * losses[0]).all()
     assert losses[-1] < losses[0]
 
@@ -69,14 +69,14 @@ def test_loss_never_increases(seed, fit_intercept, with_outlier, scale):
 def test_converges_to_the_minimum_of_sa_bfgs(fit_intercept, init):
     X, D, _ = make_problem(n=80)
     best = SABFGS(l2=0.0, fit_intercept=fit_intercept, tol=1e-12).fit(X, D)
-    slow = SAIIS(20_000, tol=1e-13, fit_intercept=fit_intercept, init=init).fit(X, D)
+    slow = SAIIS(max_iter=20_000, tol=1e-13, fit_intercept=fit_intercept, init=init).fit(X, D)
     assert slow.objective_ == pytest.approx(-np.sum(D * np.log(best.predict(X))), rel=1e-8)
     np.testing.assert_allclose(slow.predict(X), best.predict(X), atol=1e-4)
 
 
 def test_stops_at_the_tolerance():
     X, D, _ = make_problem()
-    model = SAIIS(2000, tol=1e-3).fit(X, D)
+    model = SAIIS(max_iter=2000, tol=1e-3).fit(X, D)
     shares = -np.diff(model.objective_path_) / model.objective_path_[1:]
     assert model.converged_
     assert model.n_iter_ == len(model.objective_path_) < 2000
@@ -87,7 +87,7 @@ def test_stops_at_the_tolerance():
 def test_label_without_mass_decreases_slowly():
     X, D, _ = make_problem()
     D = np.hstack([D, np.zeros((len(D), 1))])
-    models = [SAIIS(k, tol=0.0).fit(np.abs(X), D) for k in (1, 5, 50)]
+    models = [SAIIS(max_iter=k, tol=0.0).fit(np.abs(X), D) for k in (1, 5, 50)]
     shares = [model.predict(np.abs(X))[:, -1].max() for model in models]
     assert 1e-6 > shares[0] > shares[1] > shares[2]
     assert np.isfinite(models[2].coef_).all()
@@ -97,7 +97,7 @@ def test_label_without_mass_decreases_slowly():
 def test_starts_from_the_mean_distribution():
     """The first step changes the constant prediction only for informative features."""
     D = np.random.default_rng(1).dirichlet(np.ones(3), size=40)
-    P = SAIIS(1).fit(np.zeros((40, 2)), D).predict(np.zeros((1, 2)))
+    P = SAIIS(max_iter=1).fit(np.zeros((40, 2)), D).predict(np.zeros((1, 2)))
     np.testing.assert_allclose(P[0], D.mean(axis=0), atol=1e-12)
     X, D, _ = make_problem()
     constant = -np.sum(D * np.log(D.mean(axis=0)))
@@ -118,8 +118,8 @@ def test_steps_are_limited():
 def test_invariant_to_units_and_offsets():
     X, D, _ = make_problem()
     moved = X * [1e-6, 1.0, 1e7, 3.0] + [0.0, 1e6, 1.7e9, 2.0]
-    straight = SAIIS(20).fit(X, D).predict(X)
-    np.testing.assert_allclose(SAIIS(20).fit(moved, D).predict(moved), straight, atol=1e-6)
+    straight = SAIIS(max_iter=20).fit(X, D).predict(X)
+    np.testing.assert_allclose(SAIIS(max_iter=20).fit(moved, D).predict(moved), straight, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_roots_outside_the_range_are_clipped():
 @STOPPED_EARLY
 def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, D, _ = make_problem()
-    whole = SAIIS(5).fit(X, D).coef_
+    whole = SAIIS(max_iter=5).fit(X, D).coef_
     monkeypatch.setattr("ldlearn.core.scaling._BATCH_ENTRIES", 5 * 16 * 7)
-    np.testing.assert_allclose(SAIIS(5).fit(X, D).coef_, whole, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(SAIIS(max_iter=5).fit(X, D).coef_, whole, rtol=1e-9, atol=1e-12)

@@ -10,7 +10,7 @@ from scipy.optimize import check_grad
 
 from ldlearn.learning import SCELDL, MeanLDL
 from ldlearn.learning import sce_ldl as module
-from ldlearn.learning.sce_ldl import loss_and_gradient
+from ldlearn.learning.sce_ldl import _energy_loss
 
 STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -33,11 +33,14 @@ def flat_loss(Z, D, lam, n_hidden, l2):
         return W.reshape(m, n_hidden), U.reshape(c, n_hidden), b
 
     def value(flat):
-        return loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[0]
+        return _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[0]
 
     def gradient(flat):
         return np.concatenate(
-            [part.ravel() for part in loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[1]]
+            [
+                part.ravel()
+                for part in _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[1]
+            ]
         )
 
     return value, gradient, cuts[-1] + c
@@ -92,10 +95,12 @@ def test_gradient_vanishes_at_convergence():
     model = SCELDL(
         hidden_layer_sizes=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0
     ).fit(X, D)
-    _, gradient = loss_and_gradient(
+    _, gradient = _energy_loss(
         X,
         D,
+        np.ones(len(D)),
         0.05,
+        0.0,
         model.hidden_coef_.T,
         model.thresholds_ + model.hidden_intercept_,
         model.intercept_,

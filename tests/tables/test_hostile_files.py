@@ -303,7 +303,7 @@ def test_resource_limits(model, tmp_path):
 
 def test_repeated_neighbour_indices_are_rejected(tmp_path):
     X, D = np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 0.5)
-    save_model(AAKNN(3).fit(X, D), tmp_path / "m.ldl")
+    save_model(AAKNN(n_neighbors=3).fit(X, D), tmp_path / "m.ldl")
     model = (tmp_path / "m.ldl").read_bytes()
     content = content_of(model)
     content["model"]["state"]["_index"] = [content["model"]["state"]["_index"]] * 1000

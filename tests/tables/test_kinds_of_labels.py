@@ -180,7 +180,7 @@ def test_unsupported_unknown_labels_are_reported_with_row_and_label(tables):
     with pytest.raises(
         TableError, match=r"row 4, column 'sea': .*EnhanceThenLearn takes no unknown labels"
     ):
-        TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(GLLE()))
+        TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(enhancer=GLLE()))
     with pytest.raises(TableError, match="row 4, column 'sea': the label is missing"):
         TableModel.fit(table, NAMES, estimator=SABFGS())
 
@@ -209,7 +209,7 @@ def test_votes_are_degrees_weighted_by_their_number(tables):
     assert learner.facts["label_kind"] == "votes"
     (message,) = learner.facts["warnings"]
     assert "1 rows without votes" in message
-    alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(3), kind="votes")
+    alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(n_neighbors=3), kind="votes")
     assert "takes no sample weights" in alike.facts["warnings"][0]
 
 
@@ -282,7 +282,9 @@ def test_fractional_votes_are_rejected(tables, tmp_path):
         TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"
     ):
         TableModel.fit(table, NAMES, kind="votes")
-    model = TableModel.fit(add_columns(features, counts), NAMES, estimator=AAKNN(3), kind="votes")
+    model = TableModel.fit(
+        add_columns(features, counts), NAMES, estimator=AAKNN(n_neighbors=3), kind="votes"
+    )
     table.to_csv(tmp_path / "votes.csv", index=False)
     with pytest.raises(TableError, match=r"row 9, column 'sea': 0\.29 is no count of votes"):
         evaluate_table(str(tmp_path / "votes.csv"), model, kind="votes")

@@ -42,8 +42,9 @@ def assert_same(a, b, where="model"):
             {key: vars(a)[key] for key in shared}, {key: vars(b)[key] for key in shared}, where
         )
     elif isinstance(a, BaseEstimator) or (hasattr(a, "__dict__") and not isinstance(a, type)):
+        state = a.__getstate__() if isinstance(a, BaseEstimator) else vars(a)
         stored = {
-            name: value for name, value in vars(a).items() if not isinstance(value, TrainingRows)
+            name: value for name, value in state.items() if not isinstance(value, TrainingRows)
         }
         assert_same(stored, vars(b), where)
     elif isinstance(a, float | np.floating) and np.isnan(a):

@@ -259,7 +259,7 @@ def test_classifier_baseline_is_scored_for_small_tables(tmp_path):
 
 def test_linear_models_are_recognised_and_explained():
     assert linear_softmax(fitted(estimator=DLDL(feature_map="rbf")).estimator) is None
-    for estimator in (DLDL(), EnhanceThenLearn(PriorLE(), SABFGS())):
+    for estimator in (DLDL(), EnhanceThenLearn(enhancer=PriorLE(), learner=SABFGS())):
         model = fitted(estimator=estimator)
         coef, intercept = linear_softmax(model.estimator)
         assert coef.shape == (3, 5)
@@ -286,7 +286,7 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
         QUICK,
         EnhanceThenLearn(),
         SABFGS(),
-        FromDistributions(QUICK),
+        FromDistributions(estimator=QUICK),
         MLPLDL(hidden_layer_sizes=3, max_iter=5),
         RBF,
     ],

@@ -1,6 +1,6 @@
 """The kinds of estimator: what they take and give, and the contract that every method keeps."""
 
-from ldlearn.base.estimator import Capabilities, LabelEstimator, SampleWeightMixin
+from ldlearn.base.estimator import Capabilities, LabelEstimator
 from ldlearn.base.kinds import KINDS, Enhancer, JointModel, Learner
 
 __all__ = [
@@ -10,5 +10,4 @@ __all__ = [
     "JointModel",
     "LabelEstimator",
     "Learner",
-    "SampleWeightMixin",
 ]

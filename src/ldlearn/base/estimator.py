@@ -1,101 +1,48 @@
-"""What all kinds of estimator share: validation, the walk of a fit, capabilities and output
-containers."""
+"""What all kinds of estimator share: capabilities, validation and the walk of a fit."""
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial, wraps
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, TargetTags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from ldlearn._messages import check_choice, suggest_name
-from ldlearn.base.sklearn_private import (
-    ADAPTERS_MANAGER,
-    InvalidParameterError,
-    check_sample_weight,
-    get_container_adapter,
-)
-from ldlearn.core.simplex import Array, Indices
-from ldlearn.core.targets import label_names, label_order
+from ldlearn._messages import suggest_name
+from ldlearn.base.errors import explain_overflow, raise_input_errors
+from ldlearn.base.output import set_output
+from ldlearn.base.row_data import ROW_DATA, RowData
+from ldlearn.core.simplex import Array
+from ldlearn.core.targets import check_labels_seen, label_names, label_order, split_observed
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.lbfgs import LbfgsFit, LossAndGradient, minimize_lbfgs
 
-RowData = dict[str, Any]
-_Estimator = TypeVar("_Estimator")
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
+@dataclass(slots=True)
+class Capabilities(Tags):
+    """scikit-learn's tags, and what else an estimator accepts and promises.
 
-class Capabilities(NamedTuple):
-    """What an estimator, with the parameters that it has, accepts and promises;
-    `tests/test_contract.py` checks all."""
+    `ldlearn.testing` checks all of it.
+    """
 
-    sparse: bool = False  # X may be a sparse matrix
-    sample_weight: bool = False  # ``fit`` uses ``sample_weight``
-    # ``fit`` uses ``groups``: rows of a group are never training and validation rows at once
+    # ``fit`` uses these keywords
+    sample_weight: bool = False
+    degrees: bool = False
+    n_raters: bool = False
     groups: bool = False
-    missing_values: bool = False  # X may contain NaN
+    validation: bool = False
     unknown_labels: bool = False  # 0/1 labels may be NaN: neither positive nor negative
-    incomplete_degrees: bool = (
-        False  # training degrees may be NaN: a learner uses those that are known
-    )
+    incomplete_degrees: bool = False  # a learner uses the degrees that are not NaN
     keeps_zeros: bool = False  # negative labels get degree 0
     order_invariant: bool = True  # permuting the samples permutes the result
     label_invariant: bool = True  # permuting the labels permutes the result
-    weight_equals_repetition: bool = (
-        True  # sample weight 2 is the row twice, if sample weights are used
-    )
-
-
-def set_output(self: _Estimator, *, transform: str | None = None) -> _Estimator:
-    """Choose what `predict`, `enhance`, `fit_enhance` and intervals of these return.
-
-    Without a choice, `sklearn.set_config(transform_output=...)` applies, as for any transformer of
-    scikit-learn.
-
-    Parameters
-    ----------
-    transform : {"default", "pandas", "polars"}, optional
-        Arrays, or data frames of that library: one column per label, named as in ``fit``; a pandas
-        frame keeps the index of X. None changes nothing.
-    """
-    if transform is not None:
-        supported = sorted(ADAPTERS_MANAGER.supported_outputs)
-        check_choice("transform", transform, supported)
-        vars(self)["_sklearn_output_config"] = {
-            "transform": transform
-        }  # scikit-learn's `clone` copies this name
-    return self
-
-
-def array_output() -> AbstractContextManager[None]:
-    """Context in which inner transformers and estimators return arrays, though scikit-learn is set
-    to data frames."""
-    return cast(AbstractContextManager[None], config_context(transform_output="default"))
-
-
-def wrap_output(method: _Method) -> _Method:
-    """Convert what a method returns, one array of shape (n_samples, n_labels) or several, as
-    `set_output` asks."""
-
-    @wraps(method)
-    def wrapped(self: Any, X: Any, *args: Any, **params: Any) -> Any:
-        with array_output():
-            degrees = method(self, X, *args, **params)
-        adapter = get_container_adapter("transform", self)
-        if adapter is None:
-            return degrees
-        wrap = partial(
-            adapter.create_container, X_original=X, columns=list(self.label_names_), inplace=False
-        )
-        return tuple(map(wrap, degrees)) if isinstance(degrees, tuple) else wrap(degrees)
-
-    return cast(_Method, wrapped)
+    weight_equals_repetition: bool = True  # sample weight 2, if it is used, is the row twice
 
 
 class LabelEstimator(BaseEstimator):
@@ -106,10 +53,10 @@ class LabelEstimator(BaseEstimator):
     validated targets: a boolean array of logical labels or a float array of distributions. ``_fit``
     sets the learned attributes.
 
-    What else is known about the rows reaches ``_fit`` by name, and only if it is given:
-    ``sample_weight``, positive, for a `SampleWeightMixin`, ``groups``, an integer for each row, and
-    ``observed``, the mask of labels that are not NaN, for methods whose `capabilities` include
-    groups and unknown labels.
+    What else is known about the rows reaches ``_fit`` by name if it is given. A method can use what
+    its ``_fit`` names: ``sample_weight``; ``observed``, the mask of labels that are not NaN;
+    ``groups``, an integer for each row; ``degrees``; ``n_raters``, their logarithms; and
+    ``validation``, a mask of rows. Anything else is refused by ``fit``.
     """
 
     # Types and shapes of the attributes that ``fit`` sets, private ones too: model files hold these
@@ -136,21 +83,31 @@ class LabelEstimator(BaseEstimator):
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with 0/1 labels
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
     float32_tolerance: ClassVar[float] = 1e-3  # how far float32 input may move the result
-    _capabilities: ClassVar[Capabilities] = (
-        Capabilities()
-    )  # those that hold whatever the parameters are
     # Parameters under which the method is small and quick; every check is run with each of them.
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({},)
-    _parameter_constraints: ClassVar[
-        dict[str, list[Any]]
-    ] = {}  # what parameters may be; see `estimator_dataclass`
+    # What parameters may be; see `estimator_dataclass`.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."  # the end of the warning
+    # Whether ``_fit`` gets no rows of sample weight 0.
+    _omits_zero_weights: ClassVar[bool] = False
 
     set_output = set_output
 
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises with its current parameters."""
-        return self._capabilities
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = Capabilities(
+            estimator_type=None,
+            target_tags=TargetTags(
+                required=True, two_d_labels=True, multi_output=True, single_output=False
+            ),
+            transformer_tags=None,
+            classifier_tags=None,
+            regressor_tags=None,
+        )
+        used = inspect.signature(self._fit).parameters
+        for name in ROW_DATA:
+            setattr(tags, name, name in used)
+        tags.unknown_labels = "observed" in used
+        return tags
 
     def _validate_params(self) -> None:
         with raise_input_errors():
@@ -174,42 +131,111 @@ class LabelEstimator(BaseEstimator):
                 )
         return super().set_params(**params)  # type: ignore[no-any-return]
 
-    def fit(self, X: Any, y: Any, **row_data: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        degrees: Any = None,
+        n_raters: Any = None,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> Self:
         """Fit the model. If that fails, the object is left as it was.
+
+        All estimators have these keywords; one that a method cannot use raises an error if it is
+        given. ``sklearn.utils.get_tags(estimator)`` says which it can use.
 
         Parameters
         ----------
         X : array-like, data frame or (where supported) sparse matrix of shape (n_samples, n_features)
             Features.
         y : array-like or data frame of shape (n_samples, n_labels)
-            Targets: logical labels in {0, 1} for enhancers and joint models, label distributions
-            for learners. Column names of a data frame are kept in ``label_names_``.
-        **row_data
-            Nothing: methods that can use more name it in their own ``fit``.
+            Targets: logical labels in {0, 1} for enhancers and joint models (NaN where a label is
+            unknown), label distributions for learners. Column names of a data frame are kept in
+            ``label_names_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts: 2 is the row twice, 0 no row at all.
+        degrees : array-like or data frame of shape (n_samples, n_labels), default=None
+            True degrees of the rows where they are known, NaN in the others. They are kept,
+            whatever y is.
+        n_raters : array-like of shape (n_samples,) or float, default=None
+            Number of raters who voted on each row.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of the same person or document: any hashable
+            values. Model selection never validates a row by rows of its group, and intervals allow
+            for the dependence within groups.
+        validation : array-like of bool of shape (n_samples,), default=None
+            Rows that decide when to stop, and are not trained on.
 
         Returns
         -------
         self
         """
+        given = {
+            "sample_weight": sample_weight,
+            "degrees": degrees,
+            "n_raters": n_raters,
+            "groups": groups,
+            "validation": validation,
+        }
+        with self._restore_on_failure(), config_context(transform_output="default"):
+            self._validate_params()
+            features = self._validate_features(X, reset=True)
+            T = self._check_targets(y)
+            with raise_input_errors():
+                check_consistent_length(features, T)
+            self.label_names_ = label_names(y, T.shape[1])
+            row_data: RowData = {}
+            for name, value in given.items():
+                if value is not None:
+                    row_data[name] = self._check_row_data(name, value, features)
+            if T.dtype != bool:  # degrees, or labels some of which are unknown
+                check_labels_seen(self.label_names_, np.isfinite(T).sum(axis=0))
+                if self.__sklearn_tags__().unknown_labels:
+                    T, row_data["observed"] = split_observed(T)
+            counted = None
+            if "sample_weight" in row_data and self._omits_zero_weights:
+                counted = row_data["sample_weight"] > 0
+            try:
+                if counted is None or counted.all():
+                    self._fit(features, T, **row_data)
+                else:
+                    kept = {name: value[counted] for name, value in row_data.items()}
+                    self._fit(features[counted], T[counted], **kept)
+            except (np.linalg.LinAlgError, OverflowError):
+                explain_overflow(features)
+                raise
+            self._finish_fit(features, T, row_data)
+        self._warn_unless_converged()
+        return self
+
+    @contextmanager
+    def _restore_on_failure(self) -> Iterator[None]:
+        """Context in which an exception leaves the estimator as it was."""
         before = dict(self.__dict__)
         try:
-            self._validate_params()
-            with array_output():
-                given = {name: value for name, value in row_data.items() if value is not None}
-                self._fit_rows(*self._validate_rows(X, y, given))
+            yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    def _finish_fit(self, X: Any, T: Any, row_data: RowData) -> None:
+        """What a kind of estimator does after ``_fit``; X, T and row data are those of all rows."""
+
+    def _warn_unless_converged(self) -> None:
         # DLDL stops its outer iteration early by design: only its steps are meant to converge.
-        if not getattr(self, "steps_converged_", getattr(self, "converged_", True)):
-            n_iter = getattr(self, "n_iter_", None)
-            after = (
-                "" if n_iter is None else f" after {n_iter} iteration{'' if n_iter == 1 else 's'}"
-            )
-            message = f"{type(self).__name__} stopped{after} before it converged; {self._convergence_advice}"
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        return self
+        if getattr(self, "steps_converged_", getattr(self, "converged_", True)):
+            return
+        n_iter = getattr(self, "n_iter_", None)
+        after = ""
+        if n_iter is not None:
+            after = f" after {n_iter} iteration" if n_iter == 1 else f" after {n_iter} iterations"
+        problem = f"{type(self).__name__} stopped{after} before it converged"
+        message = f"{problem}; {self._convergence_advice}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def fit_path(
         self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any
@@ -235,36 +261,17 @@ class LabelEstimator(BaseEstimator):
         for point in points:
             yield clone(self).set_params(**point).fit(X, y, **row_data)
 
-    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
-        """Features, targets and row data of the training rows."""
-        X, T = self._validate_features(X, reset=True), self._check_targets(y)
-        with raise_input_errors():
-            check_consistent_length(X, T)
-        self.label_names_ = label_names(y, T.shape[1])
-        return (
-            X,
-            T,
-            {name: self._check_row_data(name, value, X) for name, value in row_data.items()},
-        )
-
-    def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
-        """Call ``_fit`` with validated rows; a kind of estimator adds what comes before or
-        after."""
-        with explain_overflow(X):
-            self._fit(X, T, **row_data)
-
     def _should_iterate(self, path: list[float]) -> bool:
         """Whether a method with ``tol`` and ``max_iter`` should go on, given its objective at the
         start and since then.
 
         It sets ``converged_``, ``n_iter_``, ``objective_`` and ``objective_path_``.
         """
-        self.objective_path_, self.objective_, self.n_iter_ = (
-            np.array(path[1:]),
-            path[-1],
-            len(path) - 1,
-        )
-        self.converged_ = self.n_iter_ > 0 and path[-2] - path[-1] <= self.tol * abs(path[-1])
+        self.objective_path_ = np.array(path[1:])
+        self.objective_ = float(path[-1])
+        self.n_iter_ = len(path) - 1
+        smallest_step = self.tol * abs(self.objective_)
+        self.converged_ = self.n_iter_ > 0 and bool(path[-2] - path[-1] <= smallest_step)
         return not self.converged_ and self.n_iter_ < self.max_iter
 
     def _iterations(self) -> Iterator[int]:
@@ -288,152 +295,31 @@ class LabelEstimator(BaseEstimator):
         return fit
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        accepted: dict[str, Any] = {
-            "accept_sparse": "csr" if self.capabilities().sparse else False,
-            "ensure_all_finite": "allow-nan" if self.capabilities().missing_values else True,
-        }
+        tags = self.__sklearn_tags__().input_tags
         with raise_input_errors():
-            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], **accepted)
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                accept_sparse="csr" if tags.sparse else False,
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            )
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        """Validated ``sample_weight`` or ``groups``; a method that takes more checks that
-        itself."""
-        validate = _ROW_DATA.get(name)
-        if validate is None or not getattr(self.capabilities(), name):
+        """What ``fit`` takes beside features and targets, validated; X is validated already."""
+        if not getattr(self.__sklearn_tags__(), name):
             advice = "leave it out, or choose a method that can."
             raise InputError(f"{type(self).__name__} cannot use {name!r} in fit; {advice}")
-        return validate(value, X)
+        return ROW_DATA[name](value, X, self.label_names_)
 
     def _match_labels(self, y: Any, check: Callable[[Any], Array]) -> Array:
-        """Checked targets with their columns in the order of the fit, by the names of y if it has
-        any."""
-        order, targets = label_order(y, self.label_names_), check(y)
+        """Checked targets with their columns in the order of the fit, by name if y has names."""
+        order = label_order(y, self.label_names_)
+        targets = check(y)
         if order is not None:
             return targets[:, order]
         if targets.shape[1] != len(self.label_names_):
             fitted = f"{type(self).__name__} was fitted with {len(self.label_names_)}"
             raise InputError(f"y has {targets.shape[1]} label columns, but {fitted}.")
         return targets
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = tags.target_tags.single_output = False
-        tags.target_tags.two_d_labels = tags.target_tags.multi_output = True
-        tags.input_tags.sparse = self.capabilities().sparse
-        tags.input_tags.allow_nan = self.capabilities().missing_values
-        return tags
-
-
-class SampleWeightMixin(LabelEstimator):
-    """For methods whose objective is a sum over rows, each of which may count more or less than
-    once.
-
-    A method takes this as its first base and defines ``_fit(X, T, sample_weight=None)``.
-    """
-
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises with its current parameters."""
-        return super().capabilities()._replace(sample_weight=True)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **row_data: Any) -> Self:
-        """Fit the model. If that fails, the object is left as it was.
-
-        Parameters
-        ----------
-        X : array-like, data frame or (where supported) sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Targets: logical labels in {0, 1} for enhancers and joint models, label distributions
-            for learners. Column names of a data frame are kept in ``label_names_``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts: 2 is the row twice, 0 no row at all. None counts every row
-            once.
-        **row_data
-            Nothing: methods that can use more name it in their own ``fit``.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight=sample_weight, **row_data)
-
-
-def validate_sample_weight(sample_weight: Any, X: Any) -> Array:
-    """One non-negative number for each row of X, not all of them 0."""
-    with raise_input_errors():
-        checked = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not checked.any():  # an older scikit-learn lets that pass
-        raise InputError("Sample weights must contain at least one non-zero number.")
-    return np.asarray(checked)
-
-
-def validate_groups(groups: Any, X: Any) -> Indices:
-    """The number of each row's group, in order of appearance; groups are any hashable values, one
-    for each row of X."""
-    values = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
-    if len(values) != X.shape[0]:
-        raise InputError(
-            f"groups must hold one value for each of the {X.shape[0]} rows, got {len(values)}."
-        )
-    numbers: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        try:
-            missing = value is None or bool(value != value)
-            numbers.setdefault(value, len(numbers))
-        except (
-            TypeError,
-            ValueError,
-        ):  # not hashable, or pandas' NA, which is neither true nor false
-            missing = True
-        if missing:
-            raise InputError(
-                f"groups must hold a number, a text or another hashable value, got {value!r} at row {row}."
-            )
-    return np.array([numbers[value] for value in values])
-
-
-_ROW_DATA: dict[str, Callable[[Any, Any], Array]] = {
-    "sample_weight": validate_sample_weight,
-    "groups": validate_groups,
-}
-
-
-@contextmanager
-def raise_input_errors() -> Iterator[None]:
-    """Raise scikit-learn's own complaints about parameters and features as errors of our family."""
-    try:
-        yield
-    except InvalidParameterError as error:
-        raise ParameterError(str(error)) from None
-    except ValueError as error:
-        raise InputError(_shorten_message(str(error))) from None
-
-
-@contextmanager
-def explain_overflow(X: Any) -> Iterator[None]:
-    """Raise an error with the cause if a computation fails because sums of squares of the features
-    overflow."""
-    try:
-        yield
-    except (np.linalg.LinAlgError, OverflowError):
-        largest = float(abs(X).max())
-        if largest < 1e150:
-            raise
-        problem = f"X holds {largest:.2g}, too large to compute with"
-        raise InputError(f"{problem}: divide its column, or correct it.") from None
-
-
-def _shorten_message(message: str) -> str:
-    """A message of scikit-learn without the whole array, and without advice to use another
-    library's classifier."""
-    first, _, rest = message.partition("\n")
-    if first == "Complex data not supported":
-        return f"{first}: X must hold real numbers."
-    if first.endswith("contains NaN."):
-        return f"{first[:-1]}: fill such cells (sklearn.impute does), or leave their rows out."
-    return (
-        f"{first[:-1]}. {rest[rest.find('Reshape') :]}"
-        if first.endswith("array instead:")
-        else message
-    )

@@ -1,25 +1,23 @@
 """The three kinds of estimator: enhancers, learners, and joint models that are both."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ldlearn.base.estimator import (
-    LabelEstimator,
-    RowData,
-    raise_input_errors,
-    validate_sample_weight,
-    wrap_output,
-)
+from ldlearn.base.errors import raise_input_errors
+from ldlearn.base.estimator import LabelEstimator
+from ldlearn.base.output import wrap_output
+from ldlearn.base.row_data import RowData, validate_sample_weight
 from ldlearn.core.scaling import random_rows
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_degrees
 from ldlearn.core.targets import (
+    RowTargets,
     check_distributions,
     check_incomplete_distributions,
-    check_labels_seen,
     check_logical,
     check_matrix,
     split_observed,
@@ -54,21 +52,14 @@ class Learner(LabelEstimator):
     ``_predict``."""
 
     kind = LEARNER
+    _omits_zero_weights = True
     predict = predict
 
     def _check_targets(self, y: Any) -> Array:
-        if self.capabilities().incomplete_degrees:
+        if self.__sklearn_tags__().incomplete_degrees:
             return check_incomplete_distributions(y)
         refusal = f"{type(self).__name__} needs every degree: fill it, or use IncomLDL or WInLDL, which do not."
         return check_distributions(y, nan=refusal)
-
-    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
-        X, D, row_data = super()._validate_rows(X, y, row_data)
-        check_labels_seen(self.label_names_, (~np.isnan(D)).sum(axis=0))
-        return X, D, row_data
-
-    def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
-        super()._fit_rows(*drop_zero_weight_rows(X, D, row_data)[:3])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean intersection of ``predict(X)`` with ``y``: 1 is perfect, 0 the worst.
@@ -98,21 +89,12 @@ class Enhancer(LabelEstimator):
     kind = ENHANCER
     label_distributions_: Array
 
-    def _fit_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
-        super()._fit_rows(X, Y, row_data)
+    def _finish_fit(self, X: Any, T: Mask, row_data: RowData) -> None:
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
-
-    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
-        X, targets, row_data = super()._validate_rows(X, y, row_data)
-        Y, observed = split_observed(targets)
-        if observed is not None:
-            check_labels_seen(self.label_names_, observed.sum(axis=0))
-            row_data["observed"] = observed
-        return X, Y, row_data
 
     def _check_targets(self, y: Any) -> Array:
         refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
-        return check_logical(y, nan="allow" if self.capabilities().unknown_labels else refusal)
+        return check_logical(y, nan="allow" if self.__sklearn_tags__().unknown_labels else refusal)
 
     @wrap_output
     def fit_enhance(self, X: Any, y: Any, **row_data: Any) -> Array:
@@ -154,38 +136,59 @@ class JointModel(Enhancer):
 
     kind = JOINT
     can_enhance = True
-    votes_per_row_: float
     predict = predict
     _enhance: Callable[..., Array]
     _fitted_rows: Indices | None = None  # training rows whose sample weight is not 0; None if all
 
-    def _fit_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
-        self._fitted_rows = None
-        kept_X, kept_Y, kept_data, kept = X, Y, row_data, None
-        if hasattr(self, "_enhance"):
-            kept_X, kept_Y, kept_data, kept = drop_zero_weight_rows(X, Y, row_data)
-        super()._fit_rows(kept_X, kept_Y, kept_data)
-        self._fit_votes(kept_X, kept_Y, kept_data.get("observed"), kept_data.get("sample_weight"))
-        if kept is not None:
-            of_fit = ("sample_weight", "groups")
-            others = {name: value[~kept] for name, value in row_data.items() if name not in of_fit}
-            D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
-            D[kept], D[~kept] = (
-                self.label_distributions_,
-                self._enhance(X[~kept], Y[~kept], **others),
-            )
-            self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)
+    @property
+    def _omits_zero_weights(self) -> bool:  # type: ignore[override]
+        return hasattr(self, "_enhance")
 
-    def _fit_votes(
+    def _finish_fit(self, X: Any, T: Mask, row_data: RowData) -> None:
+        """Give degrees to rows of weight 0, and keep what `votes_per_row_` is computed from."""
+        weights = row_data.get("sample_weight")
+        self._fitted_rows = None
+        if weights is not None and self._omits_zero_weights and not weights.all():
+            self._add_omitted_rows(X, T, row_data)
+            self._fitted_rows = np.flatnonzero(weights)
+        self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
+        self._total_weight = float(len(T) if weights is None else weights.sum())
+        fitted = np.arange(len(T)) if self._fitted_rows is None else self._fitted_rows
+        labels = RowTargets(T, row_data.get("observed"), weights)
+        rows = fitted[vote_rows(len(fitted), T.shape[1])]
+        self._keep_vote_sample(X[rows], *labels.take(rows))
+
+    def _add_omitted_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
+        omitted = row_data["sample_weight"] == 0
+        known = {}
+        for name in ("observed", "degrees", "n_raters"):
+            if name in row_data:
+                known[name] = row_data[name][omitted]
+        D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
+        D[~omitted] = self.label_distributions_
+        D[omitted] = self._enhance(X[omitted], Y[omitted], **known)
+        self.label_distributions_ = D
+
+    def _keep_vote_sample(
         self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None
     ) -> None:
-        """Learn the number of votes per row, on some of the rows if they are many."""
-        rows = vote_rows(*Y.shape)
+        """Keep predictions and labels of some rows, from which the number of votes follows."""
+        self.__dict__.pop("votes_per_row_", None)
         weights = label_weights(sample_weight, observed)
-        weights = None if weights is None else weights[rows]
-        log_rate = profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=weights)
-        self.votes_per_row_ = float(np.exp(log_rate))
-        self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
+        self._vote_sample = log_degrees(self._predict(X)), Y, weights
+
+    @cached_property
+    def votes_per_row_(self) -> float:
+        """Votes of a row under which the training labels are likeliest."""
+        check_is_fitted(self)
+        log_P, Y, weights = self._vote_sample
+        return float(np.exp(profile_log_rate(log_P, Y, weights=weights)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**super().__getstate__()}
+        if state.pop("_vote_sample", None) is not None:
+            state["votes_per_row_"] = self.votes_per_row_
+        return state
 
     @available_if(lambda self: self.can_enhance)  # type: ignore[untyped-decorator]
     def enhance(self, X: Any, y: Any) -> Array:
@@ -246,18 +249,6 @@ class JointModel(Enhancer):
         log_votes = log_degrees(predicted) + np.log(self.votes_per_row_)
         values = log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
         return weighted_mean(values, sample_weight)
-
-
-def drop_zero_weight_rows(
-    X: Any, T: Any, row_data: RowData
-) -> tuple[Any, Any, RowData, Mask | None]:
-    """Everything without the rows of sample weight 0, and the mask of the others; None if all are
-    kept."""
-    sample_weight = row_data.get("sample_weight")
-    if sample_weight is None or sample_weight.all():
-        return X, T, row_data, None
-    kept = sample_weight > 0
-    return X[kept], T[kept], {name: value[kept] for name, value in row_data.items()}, kept
 
 
 def vote_rows(n_samples: int, n_labels: int) -> Indices:

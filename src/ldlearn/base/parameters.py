@@ -35,7 +35,7 @@ _CONSTRAINTS: dict[type, Any] = {bool: "boolean", float: Real, int: Integral, No
 _Class = TypeVar("_Class", bound=type[LabelEstimator])
 
 
-@dataclass_transform()
+@dataclass_transform(kw_only_default=True)
 def estimator_dataclass(cls: _Class) -> _Class:
     """Make the annotated attributes of an estimator its parameters, which `fit` validates by their
     types.
@@ -54,7 +54,10 @@ def estimator_dataclass(cls: _Class) -> _Class:
     >>> Ridge(l2=2.0)
     Ridge(l2=2.0)
     """
-    dataclass(eq=False, repr=False)(cls)  # BaseEstimator has both
+    dataclass(eq=False, repr=False, kw_only=True)(cls)  # BaseEstimator has the first two
+    for field in fields(cls):
+        if field.name in vars(cls):
+            delattr(cls, field.name)  # the constructor has the default
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if "__dataclass_params__" in vars(base):

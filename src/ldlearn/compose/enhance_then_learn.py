@@ -4,8 +4,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import TargetTags
 
-from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
+from ldlearn.base import Capabilities, JointModel, LabelEstimator
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.simplex import Array, Mask, SampleWeight
@@ -14,7 +15,7 @@ from ldlearn.learning import SABFGS
 
 
 @estimator_dataclass
-class EnhanceThenLearn(SampleWeightMixin, JointModel):
+class EnhanceThenLearn(JointModel):
     """First recover the degrees of the training rows, then train a learner on them.
 
     The step-wise strategy that joint models compete with, as one estimator: so it can be cloned,
@@ -46,7 +47,9 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
     >>> from ldlearn import EnhanceThenLearn, PriorLE, SABFGS
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> Y = np.array([[1, 0], [1, 1], [1, 1], [0, 1]])
-    >>> EnhanceThenLearn(PriorLE(), SABFGS(l2=0.1)).fit(X, Y).predict([[1.5]]).round(3)
+    >>> EnhanceThenLearn(enhancer=PriorLE(), learner=SABFGS(l2=0.1)).fit(X, Y).predict(
+    ...     [[1.5]]
+    ... ).round(3)
     array([[0.5, 0.5]])
     """
 
@@ -66,17 +69,21 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
         enhancer = UniformLE() if self.enhancer is None else self.enhancer
         return enhancer, SABFGS() if self.learner is None else self.learner
 
-    def capabilities(self) -> Capabilities:
-        """Those of both steps; labels are the enhancer's concern, sample weights above all the
-        learner's."""
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
         enhancer, learner = (find_capabilities(step) for step in self._steps)
-        both = Capabilities(*map(all, zip(enhancer, learner, strict=True)))
-        return both._replace(
-            sample_weight=learner.sample_weight,
-            unknown_labels=enhancer.unknown_labels,
-            keeps_zeros=enhancer.keeps_zeros,
-            weight_equals_repetition=both.sample_weight and both.weight_equals_repetition,
+        tags.input_tags.sparse = enhancer.input_tags.sparse and learner.input_tags.sparse
+        tags.input_tags.allow_nan = enhancer.input_tags.allow_nan and learner.input_tags.allow_nan
+        tags.order_invariant = enhancer.order_invariant and learner.order_invariant
+        tags.label_invariant = enhancer.label_invariant and learner.label_invariant
+        # Labels are the enhancer's concern, sample weights above all the learner's.
+        tags.unknown_labels = enhancer.unknown_labels
+        tags.keeps_zeros = enhancer.keeps_zeros
+        tags.sample_weight = learner.sample_weight
+        tags.weight_equals_repetition = all(
+            step.sample_weight and step.weight_equals_repetition for step in (enhancer, learner)
         )
+        return tags
 
     def _fit(
         self,
@@ -98,6 +105,7 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
 
 
 def find_capabilities(estimator: Any) -> Capabilities:
-    """Those of an estimator; of one that does not come from this library nothing but the defaults
-    is known."""
-    return estimator.capabilities() if isinstance(estimator, LabelEstimator) else Capabilities()
+    """Those of an estimator of this library; of any other nothing but the defaults is known."""
+    if isinstance(estimator, LabelEstimator):
+        return estimator.__sklearn_tags__()
+    return Capabilities(estimator_type=None, target_tags=TargetTags(required=True))

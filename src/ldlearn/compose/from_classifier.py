@@ -1,7 +1,6 @@
 """FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1
 labels."""
 
-from dataclasses import KW_ONLY
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,9 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
-from ldlearn.base.estimator import RowData
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.parameters import Positive, estimator_dataclass
+from ldlearn.base.row_data import RowData
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
@@ -32,7 +31,7 @@ from ldlearn.solvers.folds import Fold, validation_folds
 
 
 @estimator_dataclass
-class FromClassifier(SampleWeightMixin, JointModel):
+class FromClassifier(JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
     The usual baseline: classify every label, then normalise the probabilities. Any scikit-learn
@@ -89,9 +88,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
     >>> from ldlearn import FromClassifier
     >>> from ldlearn.datasets import make_label_distributions
     >>> data = make_label_distributions(300, labels="votes")
-    >>> model = FromClassifier(RandomForestClassifier(20, random_state=0), link="votes").fit(
-    ...     data.X, data.Y
-    ... )
+    >>> model = FromClassifier(
+    ...     classifier=RandomForestClassifier(20, random_state=0), link="votes"
+    ... ).fit(data.X, data.Y)
     >>> model.predict(data.X[:3]).shape
     (3, 5)
     """
@@ -114,43 +113,23 @@ class FromClassifier(SampleWeightMixin, JointModel):
     )
 
     classifier: Annotated[Any, HasMethods(["fit", "predict_proba"])] | None = None
-    _: KW_ONLY
     link: Literal["probability", "votes"] = "probability"
     zeros: Literal["none", "less"] | Positive = "none"
 
-    def capabilities(self) -> Capabilities:
-        """Only the default classifier is known not to depend on the order of samples and labels."""
-        default = self.classifier is None
-        return Capabilities(
-            sparse=default or bool(_classifier_tags(self.classifier).input_tags.sparse),
-            sample_weight=default or _weights_name(self.classifier) is not None,
-            groups=default,
-            unknown_labels=True,
-            keeps_zeros=self.zeros == "none",
-            order_invariant=default,
-            label_invariant=default,
-            weight_equals_repetition=default,
-        )
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `DLDL.fit`.
-        groups : array-like of shape (n_samples,), default=None
-            As for `DLDL.fit`; only if ``classifier`` is None.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, groups=groups, **row_data)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.keeps_zeros = self.zeros == "none"
+        # Only the default classifier is known not to depend on the order of samples and labels.
+        is_default = self.classifier is None
+        tags.groups = is_default
+        tags.order_invariant = is_default
+        tags.label_invariant = is_default
+        tags.weight_equals_repetition = is_default
+        tags.input_tags.sparse = True
+        if not is_default:
+            tags.input_tags.sparse = _classifier_tags(self.classifier).input_tags.sparse
+            tags.sample_weight = _weights_name(self.classifier) is not None
+        return tags
 
     def _fit(
         self,

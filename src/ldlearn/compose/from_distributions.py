@@ -1,6 +1,5 @@
 """FromDistributions: the experiment on known distributions, without a leak."""
 
-from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,9 +8,9 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.estimator import RowData, wrap_output
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.kinds import weighted_mean
+from ldlearn.base.output import wrap_output
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods, Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
@@ -23,7 +22,7 @@ from ldlearn.metrics import per_row
 
 
 @estimator_dataclass
-class FromDistributions(SampleWeightMixin, Learner):
+class FromDistributions(Learner):
     """Give an estimator only the binarised labels of true distributions, and let scoring see the
     truth.
 
@@ -58,14 +57,16 @@ class FromDistributions(SampleWeightMixin, Learner):
     >>> from ldlearn import DLDL, FromDistributions
     >>> from ldlearn.datasets import load_vader_tweets
     >>> tweets = load_vader_tweets()
-    >>> result = cross_validate(FromDistributions(DLDL()), tweets.X[:600], tweets.D[:600], cv=3)
+    >>> result = cross_validate(
+    ...     FromDistributions(estimator=DLDL()), tweets.X[:600], tweets.D[:600], cv=3
+    ... )
     >>> bool(result["test_score"].mean() > 0.5)
     True
 
     Hyperparameters selected by true degrees:
 
     >>> grid = {"estimator__beta": [0.3, 100.0]}
-    >>> search = GridSearchCV(FromDistributions(DLDL(gamma=10.0)), grid, cv=3).fit(
+    >>> search = GridSearchCV(FromDistributions(estimator=DLDL(gamma=10.0)), grid, cv=3).fit(
     ...     tweets.X[:300], tweets.D[:300]
     ... )
     >>> search.best_params_
@@ -77,12 +78,13 @@ class FromDistributions(SampleWeightMixin, Learner):
         "label_distributions_": "float (n_samples, n_labels)",
     }
 
+    # The inner estimator recovers the degrees of all rows, also of those that do not count.
+    _omits_zero_weights = False
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"estimator": DLDL(beta=10.0, gamma=1.0)},
     )
 
     estimator: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
-    _: KW_ONLY
     threshold: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.01
     scoring: Literal["prediction", "recovery"] = "prediction"
 
@@ -90,15 +92,14 @@ class FromDistributions(SampleWeightMixin, Learner):
     def _inner_estimator(self) -> Any:
         return DLDL() if self.estimator is None else self.estimator
 
-    def capabilities(self) -> Capabilities:
-        """Those of the inner estimator, but for labels, which are distributions here."""
-        return find_capabilities(self._inner_estimator)._replace(
-            unknown_labels=False, keeps_zeros=False
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        # Those of the inner estimator, but for labels, which are distributions here.
+        tags = find_capabilities(self._inner_estimator)
+        tags.unknown_labels = False
+        tags.keeps_zeros = False
+        return tags
 
-    def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
-        # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees
-        # of each.
+    def _fit(self, X: Any, D: Array, **row_data: Any) -> None:
         self.estimator_ = clone(self._inner_estimator).fit(
             X, binarize(D, delta=self.threshold), **row_data
         )

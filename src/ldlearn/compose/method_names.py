@@ -4,6 +4,8 @@ name."""
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.utils import get_tags
+
 from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import estimator_name, find_estimator
@@ -62,7 +64,7 @@ def _set_zeros(estimator: Any, zeros: str | None) -> Any:
     names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "zeros"]
     if zeros is not None and names:
         return _set_params(estimator, dict.fromkeys(names, zeros))
-    if zeros is not None and estimator.capabilities().keeps_zeros != (zeros == "none"):
+    if zeros is not None and get_tags(estimator).keeps_zeros != (zeros == "none"):
         assumed = "degree 0" if zeros == "less" else "a degree"
         raise ParameterError(
             f"{method_name(estimator)} gives {assumed} to negative labels, which does not suit zeros={zeros!r}; use "
@@ -90,13 +92,13 @@ def _find_method(name: str) -> type[LabelEstimator]:
 def _compose_steps(classes: list[type[LabelEstimator]], method: str, logical: bool) -> Any:
     match [(cls.kind, cls()) for cls in classes]:
         case [("enhancer", enhancer)]:
-            return EnhanceThenLearn(enhancer, SABFGS())
+            return EnhanceThenLearn(enhancer=enhancer, learner=SABFGS())
         case [("learner", learner)] if logical:
-            return EnhanceThenLearn(UniformLE(), learner)
+            return EnhanceThenLearn(enhancer=UniformLE(), learner=learner)
         case [(_, estimator)]:
             return estimator
         case [("enhancer" | "joint", enhancer), ("learner", learner)]:
-            return EnhanceThenLearn(enhancer, learner)
+            return EnhanceThenLearn(enhancer=enhancer, learner=learner)
     advice = "two steps are written ENHANCER+LEARNER, for example UniformLE+SABFGS."
     raise ParameterError(f"{method!r} is no method; {advice}")
 

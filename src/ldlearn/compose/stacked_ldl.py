@@ -1,12 +1,10 @@
 """StackedLDL: a mixture of linear and non-linear predictors, learned from 0/1 labels."""
 
-import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
-from ldlearn.base.estimator import RowData
+from ldlearn.base import Capabilities, JointModel, LabelEstimator
 from ldlearn.base.parameters import Positive, estimator_dataclass
+from ldlearn.base.row_data import RowData
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
@@ -46,7 +44,7 @@ _PRIOR = 8.0
 
 
 @estimator_dataclass
-class StackedLDL(SampleWeightMixin, JointModel):
+class StackedLDL(JointModel):
     r"""A mixture of several predictors, linear and not, learned from 0/1 labels.
 
     Assumes what `DLDL` assumes of the degrees, but not that a softmax of linear scores predicts
@@ -56,7 +54,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
     1. A teacher, ``DLDL()``, recovers degrees from the 0/1 labels. What it selects is not selected
        again.
     2. Each member is trained in folds: a learner, a regressor or `DLDL` on the teacher's degrees,
-       other joint models and ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its
+       other joint models and ``BoostedLDL(target="votes")`` on the 0/1 labels. :math:`P_k` are its
        out-of-fold predictions of the training rows; for new rows the models of the folds are
        averaged.
     3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the
@@ -79,7 +77,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
         Names and members: learners or joint models of this library, or regressors with several
         outputs. None means "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200
         Nystroem features), "networks" (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is
-        installed, "boosted votes" (``BoostedLDL("votes", n_estimators=60)``). A member that fails
+        installed, "boosted votes" (``BoostedLDL(target="votes", n_estimators=60)``). A member that fails
         is dropped with a warning.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means, as for `DLDL`: with "less" the recovered degrees are mixed with the
@@ -119,7 +117,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
     >>> from ldlearn.learning import MLPLDL, SABFGS
     >>> data = make_label_distributions(200, labels="votes", n_raters=20)
     >>> members = [("linear", SABFGS()), ("networks", MLPLDL(hidden_layer_sizes=8))]
-    >>> model = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
+    >>> model = StackedLDL(members=members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
     >>> model.predict(data.X[:3]).shape
     (3, 5)
     >>> list(model.members_)
@@ -147,24 +145,21 @@ class StackedLDL(SampleWeightMixin, JointModel):
     float32_tolerance = 1e-2
 
     members: Annotated[Members, list] | None = None
-    _: KW_ONLY
     zeros: Literal["none", "less"] | Positive = "none"
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
 
-    def capabilities(self) -> Capabilities:
-        """Those that all members have; folds and networks depend on rounding errors."""
-        given = [member for _, member in self._given_members()]
-        return Capabilities(
-            sparse=all(find_capabilities(member).sparse for member in given),
-            sample_weight=all(has_fit_parameter(member, "sample_weight") for member in given),
-            groups=True,
-            unknown_labels=True,
-            keeps_zeros=self.zeros == "none",
-            order_invariant=False,
-            label_invariant=False,
-            weight_equals_repetition=False,
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        members = [member for _, member in self._given_members()]
+        tags.input_tags.sparse = all(find_capabilities(each).input_tags.sparse for each in members)
+        tags.sample_weight = all(_uses(each, "sample_weight") for each in members)
+        tags.keeps_zeros = self.zeros == "none"
+        # Folds and networks depend on rounding errors.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def describe_members(self) -> str:
         """The members and their weights in words, the largest weight first."""
@@ -173,25 +168,6 @@ class StackedLDL(SampleWeightMixin, JointModel):
             zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1]
         )
         return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As for `DLDL.fit`: rows of a group are in the same fold, and members that take groups
-            get them.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, groups=groups, **row_data)
 
     def _fit(
         self,
@@ -322,7 +298,7 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
         ("votes", VoteLDL(gamma=votes.gamma_)),
     ]
     if find_spec("lightgbm"):
-        members.append(("boosted votes", BoostedLDL("votes", n_estimators=60)))
+        members.append(("boosted votes", BoostedLDL(target="votes", n_estimators=60)))
     return members
 
 
@@ -332,18 +308,24 @@ def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_da
     learns_labels = isinstance(member, JointModel) or (
         isinstance(member, BoostedLDL) and member.target == "votes"
     )
-    accepted = inspect.signature(member.fit).parameters
     rows = fold.train
     used: RowData = {}
-    if "validation" in accepted and not np.array_equal(fold.train, fold.test):
+    if _uses(member, "validation") and not np.array_equal(fold.train, fold.test):
         rows = np.concatenate([fold.train, fold.test])
         used["validation"] = np.arange(len(rows)) >= len(fold.train)
-    if "degrees" in accepted:
+    if _uses(member, "degrees"):
         used["degrees"] = D[rows]
-    used |= {name: value[rows] for name, value in row_data.items() if name in accepted}
+    used |= {name: value[rows] for name, value in row_data.items() if _uses(member, name)}
     model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **used)
     vars(model).pop("_posterior_state", None)  # rows kept for intervals, which members do not need
     return model
+
+
+def _uses(member: Any, name: str) -> bool:
+    """Whether the ``fit`` of a member can use a keyword."""
+    if isinstance(member, LabelEstimator):
+        return bool(getattr(member.__sklearn_tags__(), name))
+    return bool(has_fit_parameter(member, name))
 
 
 def _predict_member(model: Any, X: Any, n_labels: int) -> Array:

@@ -1,8 +1,7 @@
-"""Base classes of estimators on Dask collections: client, lazy results, conversion to the local
-estimator."""
+"""Base classes of estimators on Dask collections: client, lazy results, local estimators."""
 
 import warnings
-from dataclasses import KW_ONLY
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import LabelEstimator
-from ldlearn.base.estimator import RowData
 from ldlearn.base.kinds import JointModel, vote_rows
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.graph import subtract_offsets
@@ -37,7 +35,6 @@ class DaskEstimator(LabelEstimator):
     both.
     """
 
-    _: KW_ONLY
     client: Any = None
 
     _local_class: ClassVar[type[LabelEstimator]]
@@ -165,38 +162,55 @@ class DaskEstimator(LabelEstimator):
             return dd.from_delayed(parts, meta=meta, divisions=X.divisions, verify_meta=False)
         return array_of_blocks(parts, X.chunks[0], (len(names),), kind)
 
-    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
-        self._check_block_params()
-        for name, value in row_data.items():
-            if name != "sample_weight":
-                self._check_row_data(name, value, X)
-        runner = BlockRunner(current_client(self.client))
-        check_workers(runner.client)
-        training = tr.TrainingBlocks(
-            runner, X, y, row_data.pop("sample_weight", None), self._block_model()
-        )
-        self.n_features_in_ = training.m
-        if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        self.label_names_ = label_names(y, int(y.shape[1]))
-        return training, None, {}
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        degrees: Any = None,
+        n_raters: Any = None,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> Self:
+        """Fit the model on a cluster. If that fails, the object is left as it was.
 
-    def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
-        self._fit(X)
-        if isinstance(self, JointModel):  # votes are fitted on the same sample of rows as in memory
-            rows, targets = X.fetch_rows(vote_rows(X.n, len(self.label_names_)))
-            self._fit_votes(rows, *targets)
-            self._total_weight = float(X.total)  # of all rows, not only of the sample
-        self.n_rounds_ = X.runner.n_rounds
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n_samples, n_features)
+        y : Dask array or data frame of shape (n_samples, n_labels)
+        sample_weight : Dask array or series of shape (n_samples,), default=None
+            How often each row counts; positive.
+        degrees, n_raters, groups, validation : None
+            Only supported on rows in memory.
+
+        Returns
+        -------
+        self
+        """
+        refuse_row_data(degrees=degrees, n_raters=n_raters, groups=groups, validation=validation)
+        with self._restore_on_failure():
+            self._validate_params()
+            self._check_block_params()
+            runner = BlockRunner(current_client(self.client))
+            check_workers(runner.client)
+            training = tr.TrainingBlocks(runner, X, y, sample_weight, self._block_model())
+            self.n_features_in_ = training.m
+            if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
+                self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+            self.label_names_ = label_names(y, int(y.shape[1]))
+            self._fit(training)
+            if isinstance(self, JointModel):  # the same sample of rows as in memory
+                rows, targets = training.fetch_rows(vote_rows(training.n, len(self.label_names_)))
+                self._keep_vote_sample(rows, *targets)
+                self._total_weight = float(training.total)  # of all rows, not only of the sample
+            self.n_rounds_ = runner.n_rounds
+        self._warn_unless_converged()
+        return self
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         raise InputError(
             "On Dask collections there are fit, predict, enhance and score; otherwise use to_local()."
-        )
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        raise InputError(
-            f"On Dask collections {name} cannot be given; leave it out, or fit on rows in memory."
         )
 
     def _check_block_params(self) -> None:
@@ -224,6 +238,15 @@ class DaskJointModel(DaskEstimator):
         """
         self._check_new_rows(X, y)
         return self._map_lazily("enhance", X, *tr.align_blocks(X, y))
+
+    def _set_degrees(
+        self, training: tr.TrainingBlocks, function: Callable[..., Array], *blocks: Sequence[Any]
+    ) -> None:
+        """Recover the degrees of the training rows block by block."""
+        degrees = training.runner.map_persist(function, *blocks, common=self._block_model())
+        self.label_distributions_ = array_of_blocks(
+            degrees, training.lengths, (len(self.label_names_),), training.dtype
+        )
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
@@ -265,6 +288,14 @@ def array_of_blocks(parts: list[Any], lengths: Any, row_shape: tuple[int, ...], 
         for part, n in zip(parts, lengths, strict=True)
     ]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
+
+
+def refuse_row_data(**row_data: Any) -> None:
+    """Raise InputError for what only a fit on rows in memory can use, if it is given."""
+    for name, value in row_data.items():
+        if value is not None:
+            advice = "leave it out, or fit on rows in memory."
+            raise InputError(f"On Dask collections {name} cannot be given; {advice}")
 
 
 # Functions of a block.

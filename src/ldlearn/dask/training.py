@@ -161,7 +161,7 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
     except InputError as error:
         return str(error)
     T, observed = (
-        split_observed(targets) if checks.capabilities().unknown_labels else (targets, None)
+        split_observed(targets) if checks.__sklearn_tags__().unknown_labels else (targets, None)
     )
     return RowTargets(T, observed, weights)
 

@@ -4,8 +4,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.core.simplex import (
+    TINY,
     Mask,
     SampleWeight,
     normalize_rows,
@@ -16,9 +17,14 @@ from ldlearn.core.simplex import (
 from ldlearn.core.targets import fill_unknown
 
 
-class _Baseline(SampleWeightMixin, Enhancer):
+class _Baseline(Enhancer):
     is_baseline = True
-    _capabilities = Capabilities(sparse=True, unknown_labels=True, keeps_zeros=True)
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.keeps_zeros = True
+        return tags
 
 
 class UniformLE(_Baseline):
@@ -90,9 +96,7 @@ class PriorLE(_Baseline):
     ) -> None:
         shares = normalize_rows(fill_unknown(Y, observed, sample_weight))
         self.prior_ = np.average(shares, axis=0, weights=sample_weight)
-        self.label_distributions_ = normalize_rows(
-            (Y if observed is None else Y | ~observed) * self.prior_
-        )
+        self.label_distributions_ = normalize_rows(_possible(Y, observed) * self.prior_)
 
 
 class ProjectedPriorLE(_Baseline):
@@ -131,14 +135,17 @@ class ProjectedPriorLE(_Baseline):
     ) -> None:
         counts = row_weights(Y, sample_weight)
         seen = np.ones(Y.shape) if observed is None else observed
-        self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)
-        support = Y if observed is None else Y | ~observed
-        self.label_distributions_ = project_simplex(
-            np.broadcast_to(self.frequencies_, Y.shape), support
-        )
+        self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, TINY)
+        frequencies = np.broadcast_to(self.frequencies_, Y.shape)
+        self.label_distributions_ = project_simplex(frequencies, _possible(Y, observed))
 
 
-class SoftmaxLE(SampleWeightMixin, Enhancer):
+def _possible(Y: Mask, observed: Mask | None) -> Mask:
+    """Labels that are positive or unknown."""
+    return Y if observed is None else Y | ~observed
+
+
+class SoftmaxLE(Enhancer):
     r"""Softmax of the logical labels: ``d_i = softmax(y_i)``.
 
     A baseline: no feature is looked at. It is what a method with a softmax at its end gives when it
@@ -167,7 +174,11 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
     """
 
     is_baseline = True
-    _capabilities = Capabilities(sparse=True)
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(
         self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None

@@ -1,12 +1,11 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import (
     NonNegative,
     OutputMap,
@@ -20,7 +19,7 @@ from ldlearn.solvers.spd import solve_semidefinite
 
 
 @estimator_dataclass
-class BDLE(SampleWeightMixin, Enhancer):
+class BDLE(Enhancer):
     r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features
     from labels.
 
@@ -104,7 +103,6 @@ class BDLE(SampleWeightMixin, Enhancer):
         {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"},
     )
 
-    _: KW_ONLY
     alpha: NonNegative = 1e-3
     lam: NonNegative = 1e-2
     n_neighbors: PositiveInt = 20
@@ -112,9 +110,11 @@ class BDLE(SampleWeightMixin, Enhancer):
     fit_intercept: bool = True
     normalize: OutputMap = "softmax"
 
-    def capabilities(self) -> Capabilities:
-        """In a graph a row given twice is its own neighbour."""
-        return super().capabilities()._replace(weight_equals_repetition=self.lam == 0)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # In a graph a row given twice is its own neighbour.
+        tags.weight_equals_repetition = self.lam == 0
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         features = np.asarray(X, dtype=np.float64)
@@ -131,7 +131,8 @@ class BDLE(SampleWeightMixin, Enhancer):
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w)
         # times as long.
         root = np.sqrt(w[counted, None])
-        weighted = smoothed = root * features[counted]
+        weighted = root * features[counted]
+        smoothed = weighted
         if self.lam > 0:
             G = laplacian(knn_graph(X[counted], self.n_neighbors, self.sigma))
             rough = self.lam * (G @ features[counted])
@@ -139,16 +140,16 @@ class BDLE(SampleWeightMixin, Enhancer):
             # here.
             smoothed = weighted + rough / root  # (I + lambda G) X
         W = self._solve_sylvester(weighted, root * labels[counted], smoothed)
-        self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
+        self.coef_ = W.T
+        self.intercept_ = mean_y - mean_x @ W
         self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _solve_sylvester(self, X: Array, Y: Array, smoothed: Array) -> Array:
-        """W of the Sylvester equation; it lies in the row space of X, in which the equation is
-        solved if m > n."""
+        """W of the Sylvester equation, solved in the row space of X, where W lies, if m > n."""
         if X.shape[1] > len(X):
             basis = linalg.qr(X.T, mode="economic")[0]
-            return np.asarray(basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis))
+            return basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis)
         gram = X.T @ smoothed
         # Symmetric but for rounding, which the solver of semi-definite systems would not forgive.
         gram = (gram + gram.T) / 2.0
@@ -158,7 +159,7 @@ class BDLE(SampleWeightMixin, Enhancer):
         # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
         ridges = self.alpha * np.maximum(values, 0.0)
-
-        systems = (gram + ridge * np.eye(len(gram)) for ridge in ridges)  # made one by one
-        columns = map(solve_semidefinite, systems, targets.T)
-        return np.asarray(np.column_stack(list(columns)) @ V.T)
+        columns = []
+        for ridge, target in zip(ridges, targets.T, strict=True):
+            columns.append(solve_semidefinite(gram + ridge * np.eye(len(gram)), target))
+        return np.column_stack(columns) @ V.T

@@ -1,13 +1,12 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
 import warnings
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import (
     AboveOne,
     NonNegative,
@@ -28,7 +27,7 @@ from ldlearn.core.simplex import (
 
 
 @estimator_dataclass
-class FCM(SampleWeightMixin, Enhancer):
+class FCM(Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
     Assumes that rows form clusters and that a label is tied to some of them; negative labels get a
@@ -113,20 +112,24 @@ class FCM(SampleWeightMixin, Enhancer):
         "scores_": "float (n_samples, n_labels)",
     }
 
-    # The random memberships depend on the order of rows, and differ between a row and its copy.
-    _capabilities = Capabilities(order_invariant=False, weight_equals_repetition=False)
     _test_params = (
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
     )
 
-    _: KW_ONLY
     n_clusters: PositiveInt | None = None
     b: AboveOne = 2.0
     tol: NonNegative = 1e-4
     max_iter: PositiveInt = 1000
     normalize: OutputMap = "l1"
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random memberships depend on the order of rows, and differ between a row and its copy.
+        tags.order_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)
@@ -138,18 +141,14 @@ class FCM(SampleWeightMixin, Enhancer):
         for axis in (0, 1):
             sums = self.associations_.sum(axis=axis, keepdims=True)
             self.associations_ /= positive_or_one(sums)
-        self.scores_ = np.column_stack(
-            [(self.memberships_ * row).max(axis=1) for row in self.associations_]
-        )
+        scores = [(self.memberships_ * row).max(axis=1) for row in self.associations_]
+        self.scores_ = np.column_stack(scores)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _cluster(self, X: Array, p: int, w: SampleWeight) -> None:
-        """Alternate between centres and memberships; each step minimises the objective over one of
-        them."""
-        counted = (
-            w > 0
-            # Rows of weight 0 move no centre, and what is drawn for the others must not depend on them
-        )
+        """Alternate between centres and memberships: exact minima over one of them."""
+        # Rows of weight 0 move no centre, and what is drawn for others must not depend on them.
+        counted = w > 0
         # Distances are computed from inner products, which lose digits where all rows are far from
         # 0.
         mean = np.average(X, axis=0, weights=w)
@@ -166,9 +165,10 @@ class FCM(SampleWeightMixin, Enhancer):
             # is.
             centres = np.where(members > 0, weights.T @ centred / positive_or_one(members), centres)
             squares = squared_distances(centred, centres)
-            before, U = U, _memberships(squares, self.b)
+            before = U
+            U = _memberships(squares, self.b)
             weights = counts * U**self.b
-            path.append(float(np.vdot(weights, squares)))
+            path.append(np.vdot(weights, squares))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
         self.memberships_ = U
         if not counted.all():
@@ -176,25 +176,24 @@ class FCM(SampleWeightMixin, Enhancer):
         self.cluster_centers_ = centres + mean
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]
-
-        largest = float(U.max())
+        largest = U.max()
         # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or
         # less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
             warnings.warn(
-                f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): the degrees are "
-                f"nearly uniform; take b nearer to 1 than {self.b:g}, fewer clusters or fewer features.",
+                f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): "
+                f"the degrees are nearly uniform; take b nearer to 1 than {self.b:g}, fewer "
+                "clusters or fewer features.",
                 UserWarning,
                 stacklevel=7,
             )
 
 
 def _memberships(squares: Array, b: float) -> Array:
-    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre
-    alone."""
+    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to it alone."""
     nearest = squares.min(axis=1, keepdims=True)
     # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the
     # limit is taken.
     ratio = np.where(nearest == 0, squares == 0, nearest / positive_or_one(squares))
     U = ratio ** (1.0 / (b - 1.0))
-    return np.asarray(U / U.sum(axis=1, keepdims=True))
+    return U / U.sum(axis=1, keepdims=True)

@@ -1,6 +1,5 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -98,31 +97,33 @@ class GLESC(Enhancer):
 
     learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
 
-    _capabilities = Capabilities(
-        order_invariant=False
-    )  # a Fourier transform runs along the samples
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
     beta: Positive = 10.0
     lam: NonNegative = 10.0
-    _: KW_ONLY
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.order_invariant = False  # a Fourier transform runs along the samples
+        return tags
+
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         # Five n x n arrays of doubles at the peak.
-        require_memory(
-            40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array"
-        )
+        use = f"GLESC with its {n} x {n} representations"
+        require_memory(40.0 * n**2, use, "LESC makes no such array")
         labels = Y.astype(float)
         if self.standardize:
             X = feature_scaling(X).apply(X)
-        self.representation_ = C = self._fit_representation([thin_factors(X), thin_factors(labels)])
-        F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
-        self.label_distributions_ = softmax(F)
+        C = self._fit_representation([thin_factors(X), thin_factors(labels)])
+        self.representation_ = C
+        if self.orientation == "stated":
+            C = C.T
+        self.label_distributions_ = softmax(smooth_by_representation(labels, C, self.lam))
 
     def _fit_representation(self, views: list[ThinFactors]) -> Array:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
@@ -138,7 +139,7 @@ class GLESC(Enhancer):
         X = np.vstack([view.coordinates for view in views])
         s = np.concatenate([view.values for view in views])[:, None]
         cuts = [len(views[0].values)]
-        tensor = SpectralTensor([view.basis for view in views], X.shape[1])
+        tensor = _SpectralTensor([view.basis for view in views], X.shape[1])
         E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
@@ -164,13 +165,14 @@ class GLESC(Enhancer):
             self.converged_ = max(distance, *lengths) < self.tol
             Y = Y + mu * gap
             mu = min(2.0 * mu, 1e11)  # as released, like the next
-            previous, rho = rho, min(2.0 * rho, 1e13)
+            previous = rho
+            rho = min(2.0 * rho, 1e13)
             # The new W / rho: what the thresholds took away, times the old rho over the new one.
             WV = (sums - GV) * (previous / rho)
         return tensor.mean_matrix()
 
 
-class SpectralTensor:
+class _SpectralTensor:
     """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
     Parameters
@@ -187,14 +189,13 @@ class SpectralTensor:
         self.root_weights = np.ones((n // 2 + 1, 1))
         self.root_weights[1 : (n + 1) // 2] = np.sqrt(2.0)
         self.bases = [self.root_weights * fft.rfft(basis, axis=0, norm="ortho") for basis in bases]
-        self.slices = np.zeros(
-            (n // 2 + 1, len(bases), n), dtype=complex
-        )  # frequency, matrix, column
+        # Frequency, matrix, column.
+        self.slices = np.zeros((n // 2 + 1, len(bases), n), dtype=complex)
 
     def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
-        return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
+        return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
         self, change: list[Array], tau: float
@@ -217,9 +218,9 @@ class SpectralTensor:
             # frequencies at once.
             values, vectors = np.linalg.eigh(slices @ slices.conj().transpose(0, 2, 1))
             lengths = np.sqrt(np.maximum(values, 0.0))
-            squares += float(np.sum(np.minimum(lengths, taus[rows]) ** 2))
+            squares += np.sum(np.minimum(lengths, taus[rows]) ** 2)
             kept = vectors * shrinkage(lengths, taus[rows])[:, None, :]
             slices[:] = (kept @ vectors.conj().transpose(0, 2, 1)) @ slices
             for v, product in enumerate(products):
                 product += (self.bases[v][rows].conj().T @ slices[:, v]).real
-        return products, float(np.sqrt(squares))
+        return products, np.sqrt(squares)

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -24,6 +23,7 @@ from ldlearn.base.parameters import (
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.spd import solve_operator, solve_spd
@@ -158,7 +158,6 @@ class GLLE(Enhancer):
         },
     )
 
-    _: KW_ONLY
     lam: NonNegative = 0.01
     n_neighbors: PositiveInt = 20
     sigma: Literal["mean", "median"] | Positive = 10.0
@@ -170,19 +169,20 @@ class GLLE(Enhancer):
     normalize: OutputMap = "softmax"
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """A random start depends on the order of rows and labels."""
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # A random start depends on the order of rows and labels.
         starts_fixed = self.solver == "exact" and self.correlation_penalty == 0
-        return (
-            super()
-            .capabilities()
-            ._replace(sparse=True, order_invariant=starts_fixed, label_invariant=starts_fixed)
-        )
+        tags.order_invariant = starts_fixed
+        tags.label_invariant = starts_fixed
+        return tags
 
     def _fit(self, X: Any, Y: Mask) -> None:
         if self.correlation_penalty > 0 and self.solver == "lbfgs":
             raise InputError(
-                "Label correlations (correlation_penalty > 0) need solver='exact', got solver='lbfgs'."
+                "Label correlations (correlation_penalty > 0) need solver='exact', "
+                "got solver='lbfgs'."
             )
         labels = Y.astype(float)
         G = laplacian(knn_graph(X, self.n_neighbors, self.sigma))
@@ -191,15 +191,12 @@ class GLLE(Enhancer):
         else:
             # A kernel expansion of distinct rows can express every D, so that the minimum over W is
             # one over D itself: the normal equations (I + lam G) D = Y, sparse and definite.
-            self.scores_ = solve_spd(
-                sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels
-            )
-            self.objective_ = _objective(self.scores_, labels, self.lam, G)
-            self.objective_path_, self.n_iter_, self.converged_ = (
-                np.array([self.objective_]),
-                1,
-                True,
-            )
+            system = sparse.eye_array(len(labels)) + self.lam * G
+            self.scores_ = solve_spd(sparse.csr_array(system), labels)
+            self.objective_ = float(_objective(self.scores_, labels, self.lam, G))
+            self.objective_path_ = np.array([self.objective_])
+            self.n_iter_ = 1
+            self.converged_ = True
             if self.correlation_penalty > 0:
                 self._fit_correlations(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
@@ -212,13 +209,13 @@ class GLLE(Enhancer):
             f"The {n} x {n} kernel of GLLE's solver='lbfgs'",
             "solver='exact' needs no kernel",
         )
-        dense = X.toarray() if sparse.issparse(X) else X
+        dense = to_dense(X)
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
         loss = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
         # The released L-BFGS keeps 20 pairs.
         (W,) = self._minimize_lbfgs(loss, [start], memory=20).arrays
-        return np.asarray(K @ W[:-1] + W[-1])
+        return K @ W[:-1] + W[-1]
 
     def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
         """Minimise over the correlations and D in turn; the objective never rises."""
@@ -233,15 +230,13 @@ class GLLE(Enhancer):
         while self._should_iterate(path):
             # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D
             # everything is quadratic.
-            Z = align_unit_rows(Z, _grams(D, members))
+            Z = _align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
             # Exact, so that neither half-step can raise the objective; the labels of a row are tied
             # by R, hence one system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
-            path.append(
-                _objective(D, Y, self.lam, G)
-                + self.correlation_penalty * float(np.sum(R * _grams(D, members)))
-            )
+            correlation = np.sum(R * _grams(D, members))
+            path.append(_objective(D, Y, self.lam, G) + self.correlation_penalty * correlation)
         self.scores_ = D
         self.label_correlations_ = R
 
@@ -251,33 +246,32 @@ class GLLE(Enhancer):
         """D of ``D + lam G D + correlation_penalty D_i R_i = Y``, i being the group of a row."""
 
         def system_times(D: Array) -> Array:
-            result = np.asarray(D + self.lam * (G @ D))
+            result = D + self.lam * (G @ D)
             for rows, correlation in zip(members, R, strict=True):
                 result[rows] += self.correlation_penalty * (D[rows] @ correlation)
             return result
 
         # Correlation matrices have a unit diagonal: each adds its penalty to every entry.
-        return solve_operator(
-            system_times, (1.0 + self.lam * G.diagonal() + self.correlation_penalty)[:, None], Y
-        )
+        diagonal = 1.0 + self.lam * G.diagonal() + self.correlation_penalty
+        return solve_operator(system_times, diagonal[:, None], Y)
 
     def _group_rows(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]
-        n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
+        n_groups = self.n_groups or min(100, max(1, n // 10))
         if n_groups > n:
             raise InputError(
-                f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}."
+                f"n_groups must not exceed the number of rows, got n_groups={n_groups} and "
+                f"n_samples={n}."
             )
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # duplicates may make fewer groups, which is harmless
+            # Duplicates may make fewer groups, which is harmless.
+            warnings.simplefilter("ignore", ConvergenceWarning)
             found = KMeans(n_groups, n_init=1, random_state=rng).fit_predict(X)
         return np.unique(found, return_inverse=True)[1]
 
 
 def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:
-    return float(np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D))
+    return np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D)
 
 
 def _loss_and_gradient(
@@ -289,9 +283,8 @@ def _loss_and_gradient(
     return _objective(D, Y, lam, G), [np.vstack([K @ slope, slope.sum(axis=0)])]
 
 
-def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
-    """Decrease ``<Z Z', C>`` over matrices Z with rows of unit length, for a stack of symmetric
-    matrices C.
+def _align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
+    """Decrease ``<Z Z', C>`` over Z with rows of unit length, for a stack of symmetric matrices C.
 
     ``Z Z'`` runs through the correlation matrices: positive semi-definite with unit diagonal. One
     row is minimised over at a time, in closed form: it opposes the sum of the others, weighted by
@@ -315,7 +308,7 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
     Two positively related labels get the correlation -1:
 
     >>> import numpy as np
-    >>> Z = align_unit_rows(
+    >>> Z = _align_unit_rows(
     ...     np.eye(2)[None] @ [[0.6, 0.8], [0.0, 1.0]], np.array([[[2.0, 1.0], [1.0, 2.0]]])
     ... )
     >>> (Z @ Z.transpose(0, 2, 1)).round(6) + 0.0

@@ -1,6 +1,5 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, Mask, softmax
+from ldlearn.core.simplex import TINY, Array, Mask, softmax
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -125,7 +124,6 @@ class LEMLL(Enhancer):
     C: NonNegative = 1.0
     reconstruction_penalty: NonNegative = 1.0
     label_penalty: Positive = 1.0
-    _: KW_ONLY
     eps: NonNegative = 0.2
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6
@@ -149,15 +147,14 @@ class LEMLL(Enhancer):
         self.converged_ = True
         path: list[float] = []
         if self.C > 0:
-            require_memory(
-                24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse"
-            )
+            use = f"LEMLL with its {n} x {n} kernel"
+            require_memory(24.0 * n**2, use, "GLLE keeps its graph sparse")
             K = rbf_kernel(X, width=mean_distance(X))
             # In the memory of its argument, whose transpose is in LAPACK's order.
             K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
             path = self._regress(K, U)
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
-        base = self.label_penalty * float(np.vdot(signs, signs - U))
+        base = self.label_penalty * np.vdot(signs, signs - U)
         self.objective_path_ = base + np.array(path)
 
         self.objective_ = base + min(path, default=0.0)
@@ -166,8 +163,7 @@ class LEMLL(Enhancer):
         self.label_distributions_ = softmax(self.numerical_labels_)
 
     def _regress(self, K: Array, U: Array) -> list[float]:
-        """Multi-output support vector regression on targets U: iteratively reweighted least squares
-        on the dual.
+        """Support vector regression on targets U by reweighted least squares on the dual.
 
         Keeps the iterate of the least primal value; returns all of these values.
         """
@@ -182,22 +178,19 @@ class LEMLL(Enhancer):
             B, b, KB = _weighted_fit(K, U, weights)
             error = np.linalg.norm(U - KB - b, axis=1)
             lengths = np.linalg.norm(B, axis=1)
-            half = 0.5 * float(np.vdot(B, KB))
-            primal = half + self.C * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
-            dual = (
-                float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.C))))
-                - half
-            )
+            half = 0.5 * np.vdot(B, KB)
+            primal = half + self.C * np.sum(np.maximum(error - self.eps, 0.0) ** 2)
+            penalty = np.sum(lengths * (self.eps + lengths / (4.0 * self.C)))
+            dual = np.vdot(B, U) - penalty - half
             path.append(primal)
             if primal <= min(path):
-                self.dual_coef_, self.intercept_ = B, b
+                self.dual_coef_ = B
+                self.intercept_ = b
             self.gap_ = min(path) - dual
-            self.converged_ = self.gap_ <= self.tol * self.label_penalty * U.size
+            self.converged_ = bool(self.gap_ <= self.tol * self.label_penalty * U.size)
             # At the solution |B_i| = 2 C (r_i - eps): this is |B_i| / r_i for the error r_i that
             # belongs to B_i.
-            weights = lengths / np.maximum(
-                self.eps + lengths / (2.0 * self.C), np.finfo(float).tiny
-            )
+            weights = lengths / np.maximum(self.eps + lengths / (2.0 * self.C), TINY)
         return path
 
 
@@ -208,13 +201,15 @@ def _weighted_fit(K: Array, U: Array, weights: Array) -> tuple[Array, Array, Arr
     system = K * roots
     system *= roots.T
     system.flat[:: len(K) + 1] += 1.0
-    factor = linalg.cho_factor(
-        system.T, lower=True, overwrite_a=True, check_finite=False
-    )  # .T: no copy is made
+    # With .T no copy is made.
+    factor = linalg.cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
     solved = linalg.cho_solve(factor, np.hstack([roots * U, roots]), check_finite=False)
-    free, direction = solved[:, :-1], solved[:, -1:]
+    free = solved[:, :-1]
+    direction = solved[:, -1:]
     # b is what makes the columns of B sum to zero; where no row has weight, any b does.
-    total = float(np.vdot(roots, direction))
-    b = (roots * free).sum(axis=0) / total if total > 0 else U.mean(axis=0)
+    total = np.vdot(roots, direction)
+    b = U.mean(axis=0)
+    if total > 0:
+        b = (roots * free).sum(axis=0) / total
     B = roots * (free - direction * b)
     return B, b, K @ B

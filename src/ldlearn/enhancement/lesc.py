@@ -1,6 +1,5 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -141,7 +140,6 @@ class LESC(Enhancer):
 
     beta: Positive = 0.001
     gamma: NonNegative = 1.0
-    _: KW_ONLY
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     mu: Positive = 1e-6
@@ -157,14 +155,14 @@ class LESC(Enhancer):
         self.basis_ = space.basis
         self.coefficients_ = self._fit_representation(space)
         Z = aslinearoperator(self.basis_) @ aslinearoperator(self.coefficients_)  # never formed
-        F = smooth_by_representation(
-            Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma
+        if self.orientation == "stated":
+            Z = Z.T
+        self.label_distributions_ = softmax(
+            smooth_by_representation(Y.astype(float), Z, self.gamma)
         )
-        self.label_distributions_ = softmax(F)
 
     def _fit_representation(self, space: ThinFactors) -> Array:
-        """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of
-        the row space.
+        """Low-rank representation, in coordinates of the row space, by the inexact ALM.
 
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the
         optimal Z leaves the row space, which would only add to its nuclear norm. J is a copy of Z
@@ -192,20 +190,17 @@ class LESC(Enhancer):
             Y1 = Y1 + mu * error
             Y2 = Y2 + mu * distance
             mu = min(self.rho * mu, 1e10)  # as released
-        self.objective_ = nuclear_norm(Z) + self.beta * float(
-            np.linalg.norm(X - s * Z, axis=0).sum()
-        )
+        self.objective_ = nuclear_norm(Z) + self.beta * np.linalg.norm(X - s * Z, axis=0).sum()
         # A multiplier divided by how far it breaks either constraint of the dual obeys both; then
         # its value bounds the minimum from below.
-        longest = float(np.linalg.norm(Y1, axis=0).max(initial=0.0))
+        longest = np.linalg.norm(Y1, axis=0).max(initial=0.0)
         excess = max(1.0, longest / self.beta, _spectral_norm(s * Y1))
-        self.gap_ = self.objective_ - float(np.vdot(Y1, X)) / excess
+        self.gap_ = self.objective_ - np.vdot(Y1, X) / excess
         return Z
 
 
 def _beta_star(space: ThinFactors) -> float:
-    """``1 / |X N'|`` (spectral norm; N the samples scaled to length one): up to it the
-    representation is Z = 0."""
+    """The largest beta with representation 0: ``1 / |X N'|``, N the samples of length one."""
     X = space.coordinates
     if not X.size:
         return np.inf
@@ -215,4 +210,6 @@ def _beta_star(space: ThinFactors) -> float:
 
 def _spectral_norm(A: Array) -> float:
     """The largest singular value of a wide matrix, from its small Gram matrix."""
-    return float(np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])) if A.size else 0.0
+    if not A.size:
+        return 0.0
+    return np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])

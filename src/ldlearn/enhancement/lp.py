@@ -1,6 +1,5 @@
 """LP: label propagation along a similarity graph."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -82,18 +81,16 @@ class LP(Enhancer):
 
     _test_params = ({}, {"alpha": 0.8, "n_neighbors": 3, "sigma": "mean", "normalize": "softmax"})
 
-    _: KW_ONLY
     alpha: Fraction = 0.5
     sigma: Literal["mean"] | Positive = 1.0
     n_neighbors: PositiveInt | None = None
     normalize: OutputMap = "l1"
 
     def _fit(self, X: Array, Y: Mask) -> None:
-        system = (
-            self._dense_system(X)
-            if self.n_neighbors is None
-            else self._sparse_system(X, self.n_neighbors)
-        )
+        if self.n_neighbors is None:
+            system = self._dense_system(X)
+        else:
+            system = self._sparse_system(X, self.n_neighbors)
         # The geometric series of the propagation, summed: I - alpha P is definite, since P has no
         # eigenvalue above 1.
         self.scores_ = (1.0 - self.alpha) * solve_spd(system, Y.astype(float))
@@ -125,4 +122,4 @@ def _inverse_root(degrees: Array) -> Array:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
     # So far from all others that every similarity underflows: P has a row of zeros there, and the
     # labels just stay.
-    return np.asarray((degrees > 0) / np.sqrt(positive_or_one(degrees)))
+    return (degrees > 0) / np.sqrt(positive_or_one(degrees))

@@ -1,6 +1,5 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -94,7 +93,6 @@ class ML(Enhancer):
         {"lam": 0.5, "n_neighbors": 3, "reg": 1e-2, "normalize": "softmax"},
     )
 
-    _: KW_ONLY
     lam: Positive = 1.0
     n_neighbors: PositiveInt | None = None
     reg: Positive = 1e-3
@@ -107,9 +105,8 @@ class ML(Enhancer):
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
         # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
-        fit = minimize_signed_quadratic(
-            M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter
-        )
+        signs = np.where(Y, 1.0, -1.0)
+        fit = _minimize_signed_quadratic(M, signs, tol=self.tol, max_iter=self.max_iter)
         self.scores_ = self.lam * fit.U
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
@@ -117,17 +114,17 @@ class ML(Enhancer):
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
 
-class BoundedFit(NamedTuple):
-    """The result of `minimize_signed_quadratic`."""
+class _BoundedFit(NamedTuple):
+    """The result of `_minimize_signed_quadratic`."""
 
     U: Array
     n_iter: int
     converged: bool
 
 
-def minimize_signed_quadratic(
+def _minimize_signed_quadratic(
     A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000
-) -> BoundedFit:
+) -> _BoundedFit:
     r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
 
     With ``v = s u`` these are quadratics over ``v >= 1``, solved by modified proportioning with
@@ -157,7 +154,7 @@ def minimize_signed_quadratic(
     >>> import numpy as np
     >>> from scipy import sparse
     >>> A = sparse.csr_array([[2.0, -1.5], [-1.5, 2.0]])
-    >>> minimize_signed_quadratic(A, np.array([[1.0, 1.0], [1.0, -1.0]])).U.round(6)
+    >>> _minimize_signed_quadratic(A, np.array([[1.0, 1.0], [1.0, -1.0]])).U.round(6)
     array([[ 1.,  1.],
            [ 1., -1.]])
     """
@@ -165,20 +162,23 @@ def minimize_signed_quadratic(
     inverse = sparse.diags_array(1.0 / root)
     scaled = sparse.csr_array(inverse @ A @ inverse)
     # Below 2 / (largest eigenvalue), where a projected step lowers the objective.
-    step = 1.9 / float(abs(scaled).sum(axis=1).max())
-    lower, goal = root[:, None], tol * float(np.linalg.norm(root))
+    step = 1.9 / abs(scaled).sum(axis=1).max()
+    lower = root[:, None]
+    goal = tol * np.linalg.norm(root)
 
     def gradient(V: Array) -> Array:
-        return np.asarray(signs * (scaled @ (signs * V)))
+        return signs * (scaled @ (signs * V))
 
-    V, n_iter = np.repeat(lower, signs.shape[1], axis=1), 0
+    V = np.repeat(lower, signs.shape[1], axis=1)
     G = gradient(V)
-    free, blocked = _split_gradient(V, G, lower)
+    n_iter = 0
+    free, blocked = _free_and_chopped(V, G, lower)
     P = free  # conjugate directions
     while True:
-        unsolved = np.sqrt(_column_dots(free, free) + _column_dots(blocked, blocked)) > goal
+        squares = _column_dots(free, free) + _column_dots(blocked, blocked)
+        unsolved = np.sqrt(squares) > goal
         if n_iter == max_iter or not unsolved.any():
-            return BoundedFit(signs * V / lower, n_iter, not unsolved.any())
+            return _BoundedFit(signs * V / lower, n_iter, not unsolved.any())
         n_iter += 1
         # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped
         # gradient, `reduced` the reduced free gradient of a projected step. While it dominates the
@@ -195,13 +195,14 @@ def minimize_signed_quadratic(
         room = np.where(direction > 0, slack / positive_or_one(direction), np.inf).min(axis=0)
         expand = inside & (t > room)
         t = np.where(expand, room, t)
-        V, G = np.maximum(V - t * direction, lower), G - t * image
+        V = np.maximum(V - t * direction, lower)
+        G = G - t * image
         if expand.any():
             # A step of fixed length along the free gradient, cut at the bounds: many entries may
             # reach them at once.
             V = np.where(expand & (lower < V), np.maximum(V - step * G, lower), V)
             G = np.where(expand, gradient(V), G)
-        free, blocked = _split_gradient(V, G, lower)
+        free, blocked = _free_and_chopped(V, G, lower)
         # Directions stay conjugate only within a face: on a new one they start again from the free
         # gradient.
         conjugate = inside & ~expand & (curvature > 0)
@@ -209,13 +210,13 @@ def minimize_signed_quadratic(
         P = free - turn * direction
 
 
-def _split_gradient(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
-    """Gradient of the free entries, and of the entries at a bound whose gradient points away from
-    it."""
+def _free_and_chopped(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
+    """Gradient of the free entries, and of those at a bound which it would leave."""
     bound = lower >= V
-    return np.where(bound, 0.0, G), np.where(bound, np.minimum(G, 0.0), 0.0)
+    free = np.where(bound, 0.0, G)
+    return free, np.minimum(G - free, 0.0)
 
 
 def _column_dots(A: Array, B: Array) -> Array:
     """Inner products of the columns."""
-    return np.asarray(np.einsum("ij,ij->j", A, B))
+    return np.einsum("ij,ij->j", A, B)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from ldlearn.base.discovery import find_estimator
 from ldlearn.compose.method_names import make_predictor, method_name
@@ -126,9 +127,7 @@ def _usable_methods(
         return tuple(methods)
     # Only the first step sees the labels; a learner sees recovered degrees.
     usable = tuple(
-        method
-        for method in methods
-        if find_estimator(method.estimator)().capabilities().unknown_labels
+        method for method in methods if get_tags(find_estimator(method.estimator)()).unknown_labels
     )
     names = ", ".join(method.name for method in methods if method not in usable)
     if not usable:

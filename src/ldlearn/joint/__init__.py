@@ -1,8 +1,8 @@
-"""Joint models: degrees for the training rows and a predictor, from one objective. One file per
-method."""
+"""Joint models: degrees of the training rows and a predictor. One file per method."""
 
-from ldlearn.joint.dldl import DLDL, dldl_path
-from ldlearn.joint.l2 import L2
-from ldlearn.joint.vote_ldl import VoteLDL
+from ldlearn.joint.dldl import DLDL as DLDL
+from ldlearn.joint.dldl import dldl_path as dldl_path
+from ldlearn.joint.l2 import L2 as L2
+from ldlearn.joint.vote_ldl import VoteLDL as VoteLDL
 
-__all__ = ["DLDL", "L2", "VoteLDL", "dldl_path"]
+__all__ = [*(name for name in dir() if name[0].isupper()), "dldl_path"]

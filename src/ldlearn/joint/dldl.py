@@ -1,7 +1,7 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ldlearn.base import Capabilities, SampleWeightMixin
+from ldlearn.base import Capabilities
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -29,7 +29,6 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import (
     RowTargets,
-    check_some_degrees,
     count_positives,
     fill_unknown,
     possible_labels,
@@ -96,7 +95,7 @@ class _LocalSteps:
 
 
 @estimator_dataclass
-class DLDL(SampleWeightMixin, IntervalMixin):
+class DLDL(IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them,
@@ -299,7 +298,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     alpha: NonNegative = 0.0
     beta: NonNegative | None = None
     gamma: NonNegative | None = None
-    _: KW_ONLY
     label_model: Literal["auto", "presence", "votes"] = "auto"
     zeros: Literal["none", "less"] | Positive = "none"
     ordered: bool | NonNegative = False
@@ -312,59 +310,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     tol: Positive = 1e-6
     init: Literal["uniform", "pseudo"] = "uniform"
 
-    def capabilities(self) -> Capabilities:
-        """A feature map may draw rows at random; a graph with a row twice is another graph."""
-        inherited, plain = super().capabilities(), self.feature_map is None
-        return inherited._replace(
-            sparse=True,
-            groups=True,
-            unknown_labels=True,
-            keeps_zeros=self.zeros == "none",
-            order_invariant=plain,
-            label_invariant=not self.ordered,
-            weight_equals_repetition=plain and self.alpha == 0,
-        )
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        degrees: Any = None,
-        groups: Any = None,
-        **row_data: Any,
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Logical labels: 1, 0, or NaN where it is unknown.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
-        degrees : array-like or data frame of shape (n_samples, n_labels), default=None
-            True degrees of the rows where they are known, NaN in the others. They are kept,
-            whatever y is.
-        groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of the same person or document: any hashable
-            values. Model selection never validates a row by rows of its group, and intervals allow
-            for the dependence within groups.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, degrees=degrees, groups=groups, **row_data)
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        if name == "degrees":
-            return check_some_degrees(value, self.label_names_, X.shape[0])
-        return super()._check_row_data(name, value, X)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.keeps_zeros = self.zeros == "none"
+        tags.label_invariant = not self.ordered
+        # A feature map may draw rows at random; a graph with a row twice is another graph.
+        tags.order_invariant = self.feature_map is None
+        tags.weight_equals_repetition = self.feature_map is None and self.alpha == 0
+        return tags
 
     def fit_path(
         self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -31,7 +30,7 @@ from ldlearn.solvers.spd import solve_operator
 
 
 @estimator_dataclass
-class L2(SampleWeightMixin, JointModel):
+class L2(JointModel):
     r"""Unified framework for learning with label distributions (L2).
 
     Assumes that samples which rebuild each other's features also rebuild each other's degrees, and
@@ -161,7 +160,6 @@ class L2(SampleWeightMixin, JointModel):
     beta: Positive = 1e-4
     gamma: NonNegative = 1e-3
     lam: NonNegative = 1e-3
-    _: KW_ONLY
     n_neighbors: PositiveInt = 20
     fit_intercept: bool = True
     init: Literal["zeros", "random"] = "zeros"
@@ -169,14 +167,12 @@ class L2(SampleWeightMixin, JointModel):
     max_iter: PositiveInt = 200
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """A random start depends on the order of labels; in a graph a row given twice is its own
-        neighbour."""
-        inherited, starts_fixed = super().capabilities(), self.init == "zeros"
-        repeats = self.alpha == 0  # in a graph a row given twice is its own neighbour
-        return inherited._replace(
-            unknown_labels=True, label_invariant=starts_fixed, weight_equals_repetition=repeats
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.label_invariant = self.init == "zeros"  # a random start depends on their order
+        # In a graph a row given twice is its own neighbour.
+        tags.weight_equals_repetition = self.alpha == 0
+        return tags
 
     def _fit(
         self,

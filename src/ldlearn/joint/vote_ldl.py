@@ -1,13 +1,12 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
-from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities, SampleWeightMixin
-from ldlearn.base.estimator import wrap_output
+from ldlearn.base import Capabilities
+from ldlearn.base.output import wrap_output
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -15,6 +14,7 @@ from ldlearn.base.parameters import (
     Transformer,
     estimator_dataclass,
 )
+from ldlearn.base.row_data import log_raters
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.targets import RowTargets, count_positives
@@ -30,7 +30,7 @@ from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
-class VoteLDL(SampleWeightMixin, IntervalMixin):
+class VoteLDL(IntervalMixin):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets
@@ -145,63 +145,20 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     )
 
     gamma: NonNegative | None = None
-    _: KW_ONLY
     zeros: Literal["none", "less"] | Positive = "none"
     fit_intercept: bool = True
     feature_map: Literal["rbf"] | Transformer | None = None
     max_iter: PositiveInt = 100
     tol: Positive = 1e-8
 
-    def capabilities(self) -> Capabilities:
-        """A feature map may draw rows at random."""
-        inherited, plain = super().capabilities(), self.feature_map is None
-        zeros = {"unknown_labels": True, "keeps_zeros": self.zeros == "none"}
-        return inherited._replace(
-            sparse=True, groups=True, **zeros, order_invariant=plain, weight_equals_repetition=plain
-        )
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        n_raters: Any = None,
-        groups: Any = None,
-        **row_data: Any,
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Logical labels: 1, 0, or NaN if unobserved.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 equals the row twice, a weight of 0 no row.
-        n_raters : array-like of shape (n_samples,) or float, default=None
-            Number of raters who voted on each row, if known: the expected votes of a row are
-            ``lambda_`` times this.
-        groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of the same person or document: any hashable
-            values. Model selection never validates a row by rows of its group, and intervals allow
-            for the dependence within groups.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, n_raters=n_raters, groups=groups, **row_data)
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        return (
-            log_raters(value, X.shape[0])
-            if name == "n_raters"
-            else super()._check_row_data(name, value, X)
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.keeps_zeros = self.zeros == "none"
+        # A feature map may draw rows at random.
+        tags.order_invariant = self.feature_map is None
+        tags.weight_equals_repetition = self.feature_map is None
+        return tags
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Array:
         """Recover the degrees of new rows from their logical labels.
@@ -337,21 +294,3 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     ) -> Array:
         offset = self._typical_offset if n_raters is None else n_raters
         return self._degrees(self._scores(X), Y, offset, observed)
-
-
-def log_raters(n_raters: Any, n: int) -> Array:
-    """The log of each row's number of raters."""
-    try:
-        counts = np.asarray(n_raters, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"n_raters must hold numbers, got {n_raters!r:.60}.") from None
-    counts = np.full(n, counts) if counts.ndim == 0 else counts
-    if counts.shape != (n,):
-        raise InputError(
-            f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}."
-        )
-    valid = np.isfinite(counts) & (counts > 0)
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise InputError(f"n_raters must be positive and finite, got {counts[row]:g} at row {row}.")
-    return np.asarray(np.log(counts))

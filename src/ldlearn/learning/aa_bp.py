@@ -1,13 +1,13 @@
 """AA-BP: a neural network that outputs label distributions."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -15,19 +15,18 @@ from ldlearn.base.parameters import (
     RandomState,
     estimator_dataclass,
 )
-from ldlearn.core.scaling import feature_scaling
+from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.learning.networks import LayerSizes, check_layer_sizes
 
-Layers = list[
-    Array
-]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
+# Weights (inputs, outputs) and biases of each layer in turn, the first layer first.
+_Layers = list[Array]
 
 
 @estimator_dataclass
-class AABP(SampleWeightMixin, Learner):
+class AABP(Learner):
     r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared
     errors (AA-BP).
 
@@ -112,8 +111,6 @@ class AABP(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
-    _capabilities = Capabilities(order_invariant=False, label_invariant=False)
     _convergence_advice = "raise max_iter, or loosen tol (goal with solver='gd')."
     _test_params = (
         {"hidden_layer_sizes": (5,), "tol": 1e-3, "random_state": 0},
@@ -127,7 +124,6 @@ class AABP(SampleWeightMixin, Learner):
     )
 
     hidden_layer_sizes: LayerSizes = (60,)
-    _: KW_ONLY
     output: Literal["softmax", "linear-abs"] = "softmax"
     solver: Literal["lbfgs", "gd"] = "lbfgs"
     l2: NonNegative = 3e-4
@@ -137,53 +133,63 @@ class AABP(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-5
     random_state: RandomState = None
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        return tags
+
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         sizes = check_layer_sizes(self.hidden_layer_sizes)
         X = X.astype(np.float64)
-        scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
-        if scaling is not None:
+        m = X.shape[1]
+        scaling = Scaling(np.zeros(m), np.ones(m))
+        if self.solver == "lbfgs":
+            scaling = feature_scaling(X, weights=sample_weight)
             X = scaling.apply(X)
         is_softmax = self.output == "softmax"
         network = _Network(X, D, row_weights(D, sample_weight), is_softmax, self.l2)
         rng = check_random_state(self.random_state)
         layers = _initial_layers(X, sizes, D.shape[1], rng, is_softmax)
-        if scaling is None:
+        if self.solver == "gd":
             layers = self._descend(network, layers)
         else:
             fit = self._minimize_lbfgs(network.loss_and_gradient, layers, memory=20)
             layers = fit.arrays
             self.objective_path_ = fit.path
-        self.objective_ = network.loss_and_gradient(*layers)[0]
-        if scaling is not None:
-            # Only the first layer sees features: with its weights in the user's units predictions
-            # need no scaling.
-            layers[:2] = scaling.undo(*layers[:2])
+        self.objective_ = float(network.loss_and_gradient(*layers)[0])
+        # Only the first layer sees features: with its weights in the user's units predictions need
+        # no scaling.
+        layers[:2] = scaling.undo(*layers[:2])
         self.coefs_ = layers[::2]
         self.intercepts_ = layers[1::2]
 
-    def _descend(self, network: "_Network", layers: Layers) -> Layers:
+    def _descend(self, network: "_Network", layers: _Layers) -> _Layers:
         path: list[float] = []
-        _, gradient = network.loss_and_gradient(*layers)
+        _, gradients = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
-            layers = [
-                array - self.learning_rate * slope
-                for array, slope in zip(layers, gradient, strict=True)
-            ]
+            for k, gradient in enumerate(gradients):
+                layers[k] = layers[k] - self.learning_rate * gradient
             # Too long a step overflows, which raises the error below.
             with np.errstate(over="ignore", invalid="ignore"):
-                loss, gradient = network.loss_and_gradient(*layers)
+                loss, gradients = network.loss_and_gradient(*layers)
             path.append(loss)
             if not np.isfinite(loss):
-                problem = f"Gradient descent diverged with learning_rate={self.learning_rate:g}"
-                raise InputError(f"{problem}; lower it, scale the features, or use solver='lbfgs'.")
+                raise InputError(
+                    f"Gradient descent diverged with learning_rate={self.learning_rate:g}; "
+                    "lower it, scale the features, or use solver='lbfgs'."
+                )
         self.objective_path_ = np.array(path)
         self.n_iter_ = len(path)
-        self.converged_ = network.error <= self.goal
+        self.converged_ = bool(network.error <= self.goal)
         return layers
 
     def _predict(self, X: Array) -> Array:
         *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
-        return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
+        if self.output == "softmax":
+            return softmax(Z)
+        return normalize_rows(np.abs(Z))
 
 
 @dataclass
@@ -197,7 +203,7 @@ class _Network:
     l2: float
     error: float = np.inf  # mean squared error at the last weights asked for
 
-    def loss_and_gradient(self, *layers: Array) -> tuple[float, Layers]:
+    def loss_and_gradient(self, *layers: Array) -> tuple[float, _Layers]:
         weights = layers[::2]
         *hidden, Z = _activations(self.X, weights, layers[1::2])
         if self.is_softmax:
@@ -205,61 +211,58 @@ class _Network:
         residual = Z - self.D
         shares = (self.weights / self.weights.sum())[:, None]
         slope = residual * (shares / residual.shape[1])
-        self.error = float(np.vdot(residual, slope))
+        self.error = np.vdot(residual, slope)
         delta = 2.0 * slope
         if self.is_softmax:
             delta = logit_gradient(Z, delta)
-        loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W in weights)
-        gradient: Layers = []
+        loss = self.error
+        gradient: _Layers = []
         for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):
+            loss = loss + self.l2 * np.vdot(W, W)
             gradient = [inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0), *gradient]
-            if inputs is not self.X:
-                delta = (
-                    delta @ W.T * (1.0 - inputs * inputs)
-                )  # the derivative of tanh, from its value
+            if inputs is not self.X:  # the derivative of tanh, from its value
+                delta = delta @ W.T * (1.0 - inputs * inputs)
         return loss, gradient
 
 
 def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) -> list[Array]:
     """The inputs of each layer, X first, and the linear outputs of the last one."""
-    values = [X]
-    for W, b in zip(weights, biases, strict=True):
-        inputs = values[-1] if len(values) == 1 else np.tanh(values[-1])
-        values[-1:] = [inputs, inputs @ W + b]
+    values = [X, X @ weights[0] + biases[0]]
+    for W, b in zip(weights[1:], biases[1:], strict=True):
+        values[-1] = np.tanh(values[-1])
+        values.append(values[-1] @ W + b)
     return values
 
 
 def _initial_layers(
     X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool
-) -> Layers:
-    """Nguyen and Widrow's hidden layers; output weights uniform in [-1, 1] as in the published
-    code."""
+) -> _Layers:
+    """Nguyen and Widrow's hidden layers; uniform output weights as in the published code."""
     low = X.min(axis=0)
     high = X.max(axis=0)
-    layers: Layers = []
+    layers: _Layers = []
     for size in hidden:
         layers += _nguyen_widrow(low, high, size, rng)
         high = np.ones(size)
         low = -high
-    reach = (
-        hidden[-1] ** -0.5 if is_softmax else 1.0
-    )  # squared errors of a saturated softmax have no slope
+    # Squared errors of a saturated softmax have no slope.
+    reach = hidden[-1] ** -0.5 if is_softmax else 1.0
     W = rng.uniform(-reach, reach, (hidden[-1], n_labels))
     return [*layers, W, rng.uniform(-reach, reach, n_labels)]
 
 
 def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array, Array]:
     """Weights that spread the active regions of the units over the box from ``low`` to ``high``."""
-    # Nguyen and Widrow: each unit is active in a slice of the box, across a random direction. With
-    # weights of length 0.7 size^(1 / inputs) the slices of all units cover the box and overlap a
+    # Each unit is active in a slice of the box, across a random direction: tanh is active on
+    # [-2, 2]. With weights of this length the slices of all units cover the box and overlap a
     # little.
+    reach = 2.0 * 0.7 * size ** (1.0 / len(low))
     W = rng.normal(size=(len(low), size))
-    W *= (
-        2.0 * 0.7 * size ** (1.0 / len(low)) / np.linalg.norm(W, axis=0)
-    )  # tanh is active on [-2, 2]
-    reach = np.linalg.norm(W, axis=0)
-    b = reach * (np.linspace(-1.0, 1.0, size) * (size > 1)) * np.sign(W[0])
+    W *= reach / np.linalg.norm(W, axis=0)
+    middles = np.linspace(-1.0, 1.0, size) if size > 1 else np.zeros(1)
+    b = reach * middles * np.sign(W[0])
+    # The box onto [-1, 1].
     varies = high > low
-    scale = np.divide(2.0, high - low, out=np.zeros(len(low)), where=varies)  # the box onto [-1, 1]
+    scale = np.divide(2.0, high - low, out=np.zeros(len(low)), where=varies)
     shift = np.where(varies, 1.0 - high * scale, 0.0)
     return W * scale[:, None], b + shift @ W

@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.core.simplex import Array, SampleWeight
 
 
-class MeanLDL(SampleWeightMixin, Learner):
+class MeanLDL(Learner):
     """The mean of the training distributions, for every row.
 
     A baseline: a predictor that does worse has learned nothing.
@@ -31,7 +31,11 @@ class MeanLDL(SampleWeightMixin, Learner):
     learned: ClassVar = {"mean_distribution_": "float (n_labels)"}
 
     is_baseline = True
-    _capabilities = Capabilities(sparse=True)
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)

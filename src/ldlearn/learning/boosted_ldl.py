@@ -1,19 +1,16 @@
-"""BoostedLDL: gradient-boosted trees for label distributions, or for the votes behind 0/1
-labels."""
+"""BoostedLDL: gradient-boosted trees for label distributions, or votes behind 0/1 labels."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn._optional_imports import import_optional
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -23,7 +20,17 @@ from ldlearn.base.parameters import (
 )
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.resources import thread_count
-from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
+from ldlearn.core.scaling import to_dense
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    Mask,
+    SampleWeight,
+    log_softmax,
+    mean_logits,
+    row_weights,
+    softmax,
+)
 from ldlearn.core.targets import check_logical
 from ldlearn.core.trees import MAX_DEPTH, Trees
 from ldlearn.core.votes import vote_losses, vote_slopes
@@ -31,7 +38,7 @@ from ldlearn.exceptions import InputError
 
 
 @estimator_dataclass
-class BoostedLDL(SampleWeightMixin, Learner):
+class BoostedLDL(Learner):
     r"""Gradient-boosted trees with soft targets, by LightGBM (extra ``boost``).
 
     Assumes that scores are sums of small trees. Use it for features that are not linear in their
@@ -115,7 +122,6 @@ class BoostedLDL(SampleWeightMixin, Learner):
     _test_params = ({"n_estimators": 3, "min_samples_leaf": 2, "l2": 0.1, "max_features": 1.0},)
 
     target: Literal["degrees", "votes"] = "degrees"
-    _: KW_ONLY
     n_estimators: PositiveInt = 200
     learning_rate: Positive = 0.15
     max_leaf_nodes: Annotated[int, Interval(Integral, 2, None, closed="left")] = 8
@@ -126,53 +132,20 @@ class BoostedLDL(SampleWeightMixin, Learner):
     categorical_features: Annotated[Any, "array-like"] | None = None
     random_state: RandomState = 0
 
-    def capabilities(self) -> Capabilities:
-        """Ties between splits are broken by the order of rows, and sizes of leaves count rows, not
-        weights."""
-        dependent = {
-            "order_invariant": False,
-            "label_invariant": False,
-            "weight_equals_repetition": False,
-        }
-        return super().capabilities()._replace(sparse=True, missing_values=True, **dependent)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        # Ties between splits are broken by the order of rows; leaves count rows, not weights.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None, **row_data: Any
-    ) -> Self:
-        """Fit the model. If that fails, the object is left as it was.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Features; NaN where missing.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Label distributions, or 0/1 labels if ``target="votes"``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts in the loss.
-        validation : array-like of bool of shape (n_samples,), default=None
-            Rows to select the number of rounds on, which are not trained on. None draws a fifth of
-            the rows; rows with the same features stay together.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, validation=validation, **row_data)
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        if name != "validation":
-            return super()._check_row_data(name, value, X)
-        mask = np.asarray(value)
-        if mask.dtype != bool or mask.shape != (X.shape[0],):
-            raise InputError(f"validation must be a boolean mask of the {X.shape[0]} rows.")
-        return mask
-
-    def _check_targets(self, y: Any) -> NDArray[Any]:
-        return (
-            super()._check_targets(y) if self.target == "degrees" else check_logical(y, nan="allow")
-        )
+    def _check_targets(self, y: Any) -> Array:
+        if self.target == "votes":
+            return check_logical(y, nan="allow")
+        return super()._check_targets(y)
 
     def _fit(
         self,
@@ -183,44 +156,46 @@ class BoostedLDL(SampleWeightMixin, Learner):
     ) -> None:
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
         if validation is not None and (validation.all() or not validation.any()):
-            rows = f"the {len(T)} rows of positive sample weight"
-            raise InputError(f"validation must be a boolean mask of some, but not all, of {rows}.")
+            raise InputError(
+                "validation must be a boolean mask of some, but not all, of the "
+                f"{len(T)} rows of positive sample weight."
+            )
         rng = check_random_state(self.random_state)
         categorical = self._find_categorical(X)
-        smallest = (
-            X.nanmin(axis=0).toarray().ravel().clip(max=0.0)
-            if sparse.issparse(X)
-            else np.fmin.reduce(X)
-        )
+        if sparse.issparse(X):
+            smallest = np.minimum(X.nanmin(axis=0).toarray().ravel(), 0.0)
+        else:
+            smallest = np.fmin.reduce(X)
         self.data_min_ = np.nan_to_num(smallest.astype(np.float64))
         X = self._as_matrix(X)
         group = _group_equal_rows(X, rng)
-        held_out = (
-            (rng.permutation(group.max() + 1) % 5 == 0)[group] if validation is None else validation
-        )
+        held_out = validation
+        if held_out is None:
+            held_out = (rng.permutation(group.max() + 1) % 5 == 0)[group]
         trained = held_out if held_out.all() else ~held_out
-        weights = np.ones(len(T)) if sample_weight is None else sample_weight
-        loss = (_DegreeLoss if self.target == "degrees" else _VoteLoss)(
-            T[trained], weights[trained]
-        )
+        weights = row_weights(T, sample_weight)
+        make_loss = _DegreeLoss if self.target == "degrees" else _VoteLoss
+        loss = make_loss(T[trained], weights[trained])
         self.n_estimators_ = 0
         self.intercept_ = loss.intercept
         self.trees_ = None
-        if (
-            T.shape[1] > 1 and len(np.unique(group[trained])) > 1
-        ):  # LightGBM needs a feature that varies
+        # LightGBM needs a feature that varies.
+        if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:
             params = self._lightgbm_params(loss, int(rng.randint(2**31 - 1)))
 
             def dataset(rows: Mask, reference: Any = None) -> Any:
-                start = np.tile(loss.intercept, (int(rows.sum()), 1))
-                given: dict[str, Any] = {
-                    "categorical_feature": categorical,
-                    "params": params,
-                    "reference": reference,
-                }
+                n = int(rows.sum())
                 return lightgbm.Dataset(
-                    X[rows], label=np.zeros(len(start)), init_score=start, **given
+                    X[rows],
+                    label=np.zeros(n),
+                    init_score=np.tile(loss.intercept, (n, 1)),
+                    categorical_feature=categorical,
+                    params=params,
+                    reference=reference,
                 )
+
+            def held_out_loss(Z: Array, _: Any) -> tuple[str, float, bool]:
+                return "loss", loss.mean_loss(Z, T[held_out], weights[held_out]), False
 
             train = dataset(trained)
             booster = lightgbm.train(
@@ -228,16 +203,12 @@ class BoostedLDL(SampleWeightMixin, Learner):
                 train,
                 self.n_estimators,
                 valid_sets=[dataset(held_out, train)],
-                feval=lambda Z, _: (
-                    "loss",
-                    loss.mean_loss(Z, T[held_out], weights[held_out]),
-                    False,
-                ),
+                feval=held_out_loss,
                 callbacks=[lightgbm.early_stopping(self.n_iter_no_change, verbose=False)],
             )
             self.n_estimators_ = booster.best_iteration
             self.trees_ = Trees.from_lightgbm(booster)
-        self.lambda_ = loss.rate
+        self.lambda_ = float(loss.rate)
 
     def _lightgbm_params(self, loss: _DegreeLoss | _VoteLoss, seed: int) -> dict[str, Any]:
         return {
@@ -261,34 +232,35 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     def _find_categorical(self, X: Any) -> list[int]:
         """Positions of the categorical columns, which must hold codes."""
+        if self.categorical_features is None:
+            return []
+        given = list(self.categorical_features)
         names = list(getattr(self, "feature_names_in_", []))
-        given = [] if self.categorical_features is None else list(self.categorical_features)
         try:
             positions = [
                 names.index(name) if isinstance(name, str) else range(X.shape[1])[name]
                 for name in given
             ]
-            columns = X[:, positions].toarray() if sparse.issparse(X) else X[:, positions]
         except (ValueError, IndexError, TypeError):
             raise InputError(
                 f"categorical_features must be columns of X, got {given!r:.80}."
             ) from None
-        bad = (
-            (columns < 0)
-            | (columns > 2**31 - 2)
-            | (columns != np.floor(columns)) & ~np.isnan(columns)
-        )
-        if bad.any():
-            row, k = np.argwhere(bad)[0]
-            problem = f"The categorical column {given[k]!r} has {columns[row, k]:g} at row {row}"
-            raise InputError(f"{problem}: encode its categories as 0, 1, 2, ... (NaN if missing).")
+        columns = to_dense(X[:, positions])
+        is_code = (columns >= 0) & (columns <= 2**31 - 2) & (columns == np.floor(columns))
+        bad = np.argwhere(~is_code & ~np.isnan(columns))
+        if len(bad):
+            row, k = bad[0]
+            raise InputError(
+                f"The categorical column {given[k]!r} has {columns[row, k]:g} at row {row}: "
+                "encode its categories as 0, 1, 2, ... (NaN if missing)."
+            )
         return positions
 
     def _as_matrix(self, X: Any) -> Any:
         """Features minus ``data_min_``; LightGBM takes scipy's matrices, not its sparse arrays."""
         if sparse.issparse(X) and not self.data_min_.any():
             return sparse.csr_matrix(X)
-        return (X.toarray() if sparse.issparse(X) else X) - self.data_min_
+        return to_dense(X) - self.data_min_
 
     def _predict(self, X: Any) -> Array:
         Z = np.tile(self.intercept_, (X.shape[0], 1))
@@ -303,42 +275,47 @@ class _DegreeLoss:
     rate = float("nan")
 
     def __init__(self, D: Array, weights: SampleWeight) -> None:
-        self.D, self.weights, self.intercept = D, weights[:, None], mean_logits(D, weights)
+        self.D = D
+        self.weights = weights[:, None]
+        self.intercept = mean_logits(D, weights)
 
     def derivatives(self, Z: Array) -> tuple[Array, Array]:
-        """First derivatives and the diagonal of the second, scaled as in LightGBM's multi-class
-        objective."""
-        P, c = softmax(Z), self.D.shape[1]
+        """First derivatives and the diagonal of the second, scaled as by LightGBM."""
+        P = softmax(Z)
+        c = P.shape[1]
         return self.weights * (P - self.D), self.weights * P * (1.0 - P) * (c / (c - 1))
 
     def mean_loss(self, Z: Array, D: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
-        return float(np.average(-np.sum(D * log_softmax(Z), axis=1), weights=weights))
+        return np.average(-np.sum(D * log_softmax(Z), axis=1), weights=weights)
 
 
 class _VoteLoss:
-    """Negative log-likelihood of 0/1 labels (NaN: unobserved), if ``rate`` votes are divided by the
-    softmax of Z."""
+    """Negative log-likelihood of 0/1 labels (NaN: unobserved) from ``rate`` votes, softmax(Z)."""
 
     def __init__(self, Y: Array, weights: SampleWeight) -> None:
         self.counts = ~np.isnan(Y) * weights[:, None]
         self.Y = np.nan_to_num(Y)
-        total = self.counts.sum(axis=0) + 1.0
-        votes = -np.log1p(-((self.counts * self.Y).sum(axis=0) + 0.5) / total)
-        self.intercept, self.log_rate = np.log(votes / votes.sum()), float(np.log(votes.sum()))
+        positive = (self.counts * self.Y).sum(axis=0) + 0.5
+        votes = -np.log1p(-positive / (self.counts.sum(axis=0) + 1.0))
+        self.intercept = np.log(votes / votes.sum())
+        self.log_rate = float(np.log(votes.sum()))
 
     @property
     def rate(self) -> float:
-        return float(np.exp(self.log_rate))
+        return np.exp(self.log_rate)
 
     def derivatives(self, Z: Array) -> tuple[Array, Array]:
-        """First derivatives and the diagonal of Gauss and Newton's matrix; then updates the rate by
-        a Newton step."""
-        logP, c = log_softmax(Z), self.Y.shape[1]
-        P = np.exp(logP)
-        slope, curvature = (
-            self.counts * part for part in vote_slopes(logP + self.log_rate, self.Y)
-        )
+        """First derivatives and the diagonal of Gauss and Newton's matrix.
+
+        Then a Newton step updates the rate.
+        """
+        log_P = log_softmax(Z)
+        P = np.exp(log_P)
+        c = P.shape[1]
+        slope, curvature = vote_slopes(log_P + self.log_rate, self.Y)
+        slope = self.counts * slope
+        curvature = self.counts * curvature
         gradient = slope - P * slope.sum(axis=1, keepdims=True)
         diagonal = curvature * (1.0 - 2.0 * P) + P**2 * curvature.sum(axis=1, keepdims=True)
         self.log_rate -= float(np.clip(slope.sum() / max(curvature.sum(), 1e-12), -1.0, 1.0))
@@ -346,17 +323,15 @@ class _VoteLoss:
 
     def mean_loss(self, Z: Array, Y: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
-        theta = log_softmax(Z) + self.log_rate
-        loss = np.where(np.isnan(Y), 0.0, vote_losses(theta, np.nan_to_num(Y)))
-        return float(np.average(loss.sum(axis=1), weights=weights))
+        losses = vote_losses(log_softmax(Z) + self.log_rate, np.nan_to_num(Y))
+        return np.average(np.sum(losses, axis=1, where=~np.isnan(Y)), weights=weights)
 
 
-def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
+def _group_equal_rows(X: Any, rng: Any) -> Indices:
     """A number for each row, the same for rows with the same features."""
     direction = rng.normal(size=X.shape[1])
-    # Not by BLAS, in which the same row may give another number at another place.
-    projected = (
-        X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", np.nan_to_num(X), direction)
-    )
-    group: NDArray[np.intp] = np.unique(projected, return_inverse=True)[1]
-    return group
+    if sparse.issparse(X):
+        projected = X @ direction
+    else:  # not by BLAS, in which the same row may give another number at another place
+        projected = np.einsum("ij,j->i", np.nan_to_num(X), direction)
+    return np.unique(projected, return_inverse=True)[1]

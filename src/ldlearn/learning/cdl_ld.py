@@ -1,6 +1,5 @@
 """CDL-LD: degrees together with a background concentration."""
 
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
@@ -8,14 +7,14 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, row_weights
+from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights
 
 
 @estimator_dataclass
-class CDLLD(SampleWeightMixin, Learner):
+class CDLLD(Learner):
     r"""Concentration distribution learning from label distributions (CDL-LD).
 
     A linear model gives every label an evidence, which is not negative. The degrees are the mean of
@@ -84,22 +83,23 @@ class CDLLD(SampleWeightMixin, Learner):
     }
 
     l2: NonNegative = 0.01
-    _: KW_ONLY
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-6
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)
         scaling = feature_scaling(X, weights=sample_weight)
-        Z = scaling.apply(X)
+        loss = partial(_evidence_loss, scaling.apply(X), D, weights, self.l2)
         start = [np.zeros((X.shape[1], D.shape[1])), np.zeros(D.shape[1])]
-        fit = self._minimize_lbfgs(partial(loss_and_gradient, Z, D, weights, self.l2), start)
+        fit = self._minimize_lbfgs(loss, start)
         coef, self.intercept_ = scaling.undo(*fit.arrays)
         self.coef_ = coef.T
 
+    def _evidence(self, X: Array) -> Array:
+        return np.logaddexp(0.0, X @ self.coef_.T + self.intercept_)
+
     def _predict(self, X: Array) -> Array:
-        alpha = 1.0 + np.logaddexp(0.0, X @ self.coef_.T + self.intercept_)
-        return np.asarray(alpha / alpha.sum(axis=1, keepdims=True))
+        return normalize_rows(1.0 + self._evidence(X))
 
     def predict_background(self, X: Any) -> Array:
         """Background concentrations of new rows.
@@ -114,11 +114,10 @@ class CDLLD(SampleWeightMixin, Learner):
             Between 0 and 1: one if nothing speaks for any label.
         """
         check_is_fitted(self)
-        evidence = np.logaddexp(0.0, self._validate_features(X) @ self.coef_.T + self.intercept_)
-        return np.asarray(1.0 / (1.0 + evidence.mean(axis=1)))
+        return 1.0 / (1.0 + self._evidence(self._validate_features(X)).mean(axis=1))
 
 
-def loss_and_gradient(
+def _evidence_loss(
     Z: Array, D: Array, weights: SampleWeight, l2: float, W: Array, b: Array
 ) -> tuple[float, list[Array]]:
     """The objective of `CDLLD` with features Z and rows of these weights, and its gradient."""
@@ -128,8 +127,10 @@ def loss_and_gradient(
     P = alpha / S
     spread = 1.0 - np.sum(P**2, axis=1, keepdims=True)
     losses = np.sum((D - P) ** 2, axis=1) + (spread / (S + 1.0))[:, 0]
-    slope = 2.0 * (P - D) - 2.0 * P / (S + 1.0)  # of the loss in P, S being constant
-    inner = np.sum(slope * P, axis=1, keepdims=True)
-    G = weights[:, None] * expit(scores) * ((slope - inner) / S - spread / (S + 1.0) ** 2)
-    loss = float(weights @ losses) + l2 * float(len(W) * np.vdot(W, W) + b @ b)
-    return loss, [Z.T @ G + 2.0 * l2 * len(W) * W, G.sum(axis=0) + 2.0 * l2 * b]
+    in_P = 2.0 * (P - D) - 2.0 * P / (S + 1.0)  # S being constant
+    inner = np.sum(in_P * P, axis=1, keepdims=True)
+    in_alpha = (in_P - inner) / S - spread / (S + 1.0) ** 2
+    G = weights[:, None] * expit(scores) * in_alpha
+    m = len(W)
+    loss = weights @ losses + l2 * (m * np.vdot(W, W) + b @ b)
+    return loss, [Z.T @ G + 2.0 * l2 * m * W, G.sum(axis=0) + 2.0 * l2 * b]

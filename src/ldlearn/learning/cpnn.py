@@ -1,14 +1,13 @@
 """CPNN: a neural network whose input is a row together with a label."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
@@ -16,7 +15,7 @@ from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 
 @estimator_dataclass
-class CPNN(SampleWeightMixin, Learner):
+class CPNN(Learner):
     r"""Conditional probability neural network (CPNN).
 
     A network with one hidden layer gets the features and the number of a label, and gives the
@@ -94,22 +93,25 @@ class CPNN(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # Labels are numbered, and rounding errors grow during training.
-    _capabilities = Capabilities(
-        order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"hidden_layer_sizes": (4,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (64,)
-    _: KW_ONLY
     l2: NonNegative = 0.03
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-4
     random_state: RandomState = None
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Labels are numbered, and rounding errors grow during training.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
+
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)
-        total = float(weights.sum())
+        total = weights.sum()
         scaling = feature_scaling(X, weights=sample_weight)
         rng = check_random_state(self.random_state)
         m = X.shape[1]
@@ -120,10 +122,10 @@ class CPNN(SampleWeightMixin, Learner):
             rng.normal(size=h),
             rng.normal(size=h) / h,
         ]
-        loss = partial(loss_and_gradient, scaling.apply(X), D, weights / total, self.l2 / total)
+        loss = partial(_network_loss, scaling.apply(X), D, weights / total, self.l2 / total)
         V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
-        self._label_offsets = label_positions(D.shape[1])[:, None] * self.label_coef_
+        self._label_offsets = _label_positions(D.shape[1])[:, None] * self.label_coef_
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
@@ -136,12 +138,12 @@ def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:
         yield rows, np.tanh(F[rows, None] + offsets)
 
 
-def label_positions(n_labels: int) -> Array:
+def _label_positions(n_labels: int) -> Array:
     """From -1 for the first label to 1 for the last."""
     return np.linspace(-1.0, 1.0, n_labels)
 
 
-def loss_and_gradient(
+def _network_loss(
     Z: Array,
     D: Array,
     weights: SampleWeight,
@@ -151,22 +153,22 @@ def loss_and_gradient(
     a: Array,
     w: Array,
 ) -> tuple[float, list[Array]]:
-    """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the
-    gradient."""
+    """Weighted cross-entropy of D and the prediction for features Z plus the penalty; gradient."""
     m, h = V.shape
-    t = label_positions(D.shape[1])
+    t = _label_positions(D.shape[1])
     F = Z @ V + a
-    loss = penalty * float(m * np.vdot(V, V) + u @ u + h * w @ w)
+    loss = penalty * (m * np.vdot(V, V) + u @ u + h * w @ w)
     gF = np.empty_like(F)
     gu = 2.0 * penalty * u
     gw = 2.0 * penalty * h * w
     for rows, H in _hidden_units(F, t[:, None] * u):
         log_P = log_softmax(H @ w)
         times = weights[rows, None]
-        loss -= float(np.vdot(times * D[rows], log_P))
+        loss -= np.vdot(times * D[rows], log_P)
         delta = times * (np.exp(log_P) - D[rows])
         gw += np.tensordot(delta, H, axes=2)
         G = delta[:, :, None] * (1.0 - H * H) * w  # the derivative of tanh
         gF[rows] = G.sum(axis=1)
         gu += t @ G.sum(axis=0)
-    return loss, [Z.T @ gF + 2.0 * penalty * m * V, gu, gF.sum(axis=0), gw]
+    gV = Z.T @ gF + 2.0 * penalty * m * V
+    return loss, [gV, gu, gF.sum(axis=0), gw]

@@ -1,6 +1,5 @@
 """DF-LDL: one learner for each order of two labels, chosen by the neighbours of a row."""
 
-from dataclasses import KW_ONLY
 from itertools import permutations
 from typing import Any, ClassVar
 
@@ -94,14 +93,17 @@ class DFLDL(Learner):
         "neighbors_": "AAKNN",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _test_params = ({"n_neighbors": 3, "max_iter": 200},)
 
     l2: NonNegative = 1.0
-    _: KW_ONLY
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         c = D.shape[1]
@@ -125,14 +127,13 @@ class DFLDL(Learner):
         fits = in_threads(fit_pair, range(len(pairs)))
         self.n_iter_ = max((n_iter for n_iter, _ in fits), default=0)
         self.converged_ = all(converged for _, converged in fits)
-        self.neighbors_ = AAKNN(self.n_neighbors).fit(X, D)
+        self.neighbors_ = AAKNN(n_neighbors=self.n_neighbors).fit(X, D)
 
     def _predict(self, X: Any) -> Array:
         near = self.neighbors_.predict(X).astype(np.float64)
         P = np.zeros(near.shape)
         for k, (i, j) in enumerate(permutations(range(near.shape[1]), 2)):
             competence = 0.5 * (1.0 + np.sign(np.round(near[:, i] - near[:, j], 9)))
-            P += competence[:, None] * linear_softmax(
-                X, self.pair_coef_[k].T, self.pair_intercept_[k]
-            )
+            predicted = linear_softmax(X, self.pair_coef_[k].T, self.pair_intercept_[k])
+            P += competence[:, None] * predicted
         return normalize_rows(P)

@@ -1,20 +1,21 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
+from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
 
 @estimator_dataclass
-class LALOT(SampleWeightMixin, Learner):
+class LALOT(Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
     Instead of label by label, predictions are compared with the truth by what it costs to move mass
@@ -113,18 +114,22 @@ class LALOT(SampleWeightMixin, Learner):
         "cost_": "float (n_labels, n_labels)",
     }
 
-    # L-BFGS stops where rounding decides, which depends on the order of rows and labels.
-    _capabilities = Capabilities(order_invariant=False, label_invariant=False)
     _test_params = ({"tol": 0.01}, {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False})
 
     lam: Positive = 20.0
     C: Positive = 200.0
-    _: KW_ONLY
     l2: NonNegative = 3.0
     steps: PositiveInt = 50
     max_iter: PositiveInt = 50
     tol: NonNegative = 1e-3
     fit_intercept: bool = True
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # L-BFGS stops where rounding decides, which depends on the order of rows and labels.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
@@ -132,28 +137,27 @@ class LALOT(SampleWeightMixin, Learner):
         theta = np.zeros((Z.shape[1], D.shape[1]))
         theta0 = self.fit_intercept * mean_logits(D, sample_weight)
         counts = row_weights(D, sample_weight)
-        # Labels that occur together are near: the kernel of the label metric before anything is
-        # learned.
+        # Labels that occur together are near: the first kernel of the label metric.
         K0 = D.T @ (counts[:, None] * D)
-        unit = float(squared_distances(K0).max()) or 1.0  # a single label costs nothing
+        unit = float(_label_distances(K0).max()) or 1.0  # a single label costs nothing
         K = K0
         path = [np.inf]
         is_solved = False
         while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
-            loss = TransportLoss(
-                Z, D, squared_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept
-            )
+            cost = _label_distances(K) / unit
+            loss = _TransportLoss(Z, D, cost, counts, self.lam, self.l2, self.fit_intercept)
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
             is_solved = fit.converged
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
             # not move.
-            path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
-            K = metric_step(loss.total_plan(theta, theta0), K0, self.C)
+            price = 0.5 * self.C / unit
+            path.append(fit.loss + price * np.sum((K - K0) ** 2))
+            K = _metric_step(loss.total_plan(theta, theta0), K0, self.C)
         coef, self.intercept_ = scaling.undo(theta, theta0)
         self.coef_ = coef.T
         self.K_ = K
-        self.cost_ = squared_distances(K) / unit
+        self.cost_ = _label_distances(K) / unit
         self.converged_ = self.converged_ and is_solved
 
     def _predict(self, X: Array) -> Array:
@@ -161,7 +165,7 @@ class LALOT(SampleWeightMixin, Learner):
 
 
 @dataclass
-class TransportLoss:
+class _TransportLoss:
     """``sum_i w_i W(softmax(z_i theta + theta0), d_i; M) + l2 |theta|^2`` and its gradient.
 
     Each call starts from the last one's plans.
@@ -181,41 +185,38 @@ class TransportLoss:
         H, plan = self._transport(theta, theta0)
         # The dual variable of h is the derivative of W in h, up to a constant that the softmax
         # removes.
-        a = plan.log_u / self.lam
-        G = self.counts[:, None] * H * (a - np.sum(H * a, axis=1, keepdims=True))
-        loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * float(
-            np.vdot(theta, theta)
-        )
-        return loss, [self.Z.T @ G + 2.0 * self.l2 * theta, self.fit_intercept * G.sum(axis=0)]
+        G = self.counts[:, None] * logit_gradient(H, plan.log_u / self.lam)
+        in_theta = self.Z.T @ G + 2.0 * self.l2 * theta
+        in_theta0 = self.fit_intercept * G.sum(axis=0)
+        costs = transport_cost(plan, H, self.D, self.lam)
+        loss = float(self.counts @ costs) + self.l2 * np.vdot(theta, theta)
+        return loss, [in_theta, in_theta0]
 
     def total_plan(self, theta: Array, theta0: Array) -> Array:
         """How much moves between any two labels, over all rows."""
-        return total_plan(self._transport(theta, theta0)[1], self.M, self.lam, self.counts)
+        _, plan = self._transport(theta, theta0)
+        return total_plan(plan, self.M, self.lam, self.counts)
 
     def _transport(self, theta: Array, theta0: Array) -> tuple[Array, Transport]:
-        H = np.maximum(
-            softmax(self.Z @ theta + theta0), 1e-100
-        )  # positive, since its logarithm is needed
-        # A line search asks for nearby thetas: the last plans are nearly right, and few sweeps are
-        # left.
+        H = softmax(self.Z @ theta + theta0)
+        H = np.maximum(H, 1e-100)  # its logarithm is needed
+        # A line search asks for nearby thetas: the last plans are nearly right.
         plan = sinkhorn(H, self.D, self.M, self.lam, start=self._last, tol=1e-7)
         self._last = plan.log_u
         return H, plan
 
 
-def squared_distances(K: Array) -> Array:
+def _label_distances(K: Array) -> Array:
     """``K_aa + K_bb - 2 K_ab``: squared distances between labels under the kernel K."""
     diagonal = np.diag(K)
     M = np.maximum(diagonal[:, None] + diagonal - K - K.T, 0.0)
     np.fill_diagonal(M, 0.0)
-    return np.asarray(M)
+    return M
 
 
-def metric_step(plan: Array, K0: Array, C: float) -> Array:
-    """The K that minimises ``<plan, squared_distances(K)> + C/2 |K - K0|^2`` over positive
-    semi-definite matrices."""
-    # The gradient of <plan, squared_distances(K)>, which is linear in K: the minimum is one
-    # projected step.
+def _metric_step(plan: Array, K0: Array, C: float) -> Array:
+    """Minimise ``<plan, _label_distances(K)> + C/2 |K - K0|^2`` over semi-definite matrices K."""
+    # The first term is linear in K, with this gradient: the minimum is one projected step.
     slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T
     values, vectors = np.linalg.eigh(K0 - slope / C)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T

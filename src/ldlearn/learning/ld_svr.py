@@ -1,13 +1,12 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import (
@@ -21,7 +20,7 @@ from ldlearn.core.simplex import (
 
 
 @estimator_dataclass
-class LDSVR(SampleWeightMixin, Learner):
+class LDSVR(Learner):
     r"""Label distribution support vector regressor (LDSVR).
 
     A kernel machine regresses the logits of all degrees at once: rows whose vector of errors is
@@ -99,7 +98,6 @@ class LDSVR(SampleWeightMixin, Learner):
     }
 
     C: Positive = 1.0
-    _: KW_ONLY
     epsilon: NonNegative = 0.1
     sigma: Positive | None = None
     tol: NonNegative = 1e-8
@@ -118,17 +116,17 @@ class LDSVR(SampleWeightMixin, Learner):
         values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
-        basis = (
-            vectors[:, kept] * root
-        )  # K = basis basis', and the penalty is the square of theta = root vectors' beta
+        # K = basis basis', and the penalty is the square of theta = root vectors' beta.
+        basis = vectors[:, kept] * root
 
         def loss(theta: Array, b: Array) -> tuple[float, list[Array]]:
             errors = basis @ theta + b - targets
             u = 0.25 * np.linalg.norm(errors, axis=1)
             excess = np.maximum(u - self.epsilon, 0.0)
-            slopes = (self.C * weights * excess / (8.0 * positive_or_one(u)))[:, None] * errors
+            pull = self.C * weights * excess / (8.0 * positive_or_one(u))
+            slopes = pull[:, None] * errors
             value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
-            return float(value), [theta + basis.T @ slopes, slopes.sum(axis=0)]
+            return value, [theta + basis.T @ slopes, slopes.sum(axis=0)]
 
         start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
         theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays

@@ -81,8 +81,7 @@ class LDLDPA(LinearSoftmaxLearner):
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         c = D.shape[1]
         reward = self.alpha / c * rankdata(D, axis=1)
-        excess = P.var(axis=1) - D.var(axis=1)
-        losses = self.beta * excess**2 - np.sum(reward * P, axis=1)
-        return losses, 4.0 * self.beta / c * excess[:, None] * (
-            P - P.mean(axis=1, keepdims=True)
-        ) - reward
+        excess = P.var(axis=1, keepdims=True) - D.var(axis=1, keepdims=True)
+        losses = self.beta * excess[:, 0] ** 2 - np.sum(reward * P, axis=1)
+        deviations = P - P.mean(axis=1, keepdims=True)
+        return losses, 4.0 * self.beta / c * excess * deviations - reward

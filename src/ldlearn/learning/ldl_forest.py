@@ -1,7 +1,5 @@
-"""LDLFs: label distribution learning forests, differentiable trees with distributions at their
-leaves."""
+"""LDLFs: forests of differentiable trees with distributions at their leaves."""
 
-from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Annotated, ClassVar
 
@@ -9,11 +7,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
-from ldlearn.core.simplex import Array, Indices, SampleWeight, row_weights
+from ldlearn.core.simplex import TINY, Array, Indices, SampleWeight, log_degrees, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -21,11 +19,10 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 # are columns, so that every level is contiguous: probabilities of going left S (leaves - 1, n), of
 # the leaves R (leaves, n).
 _MAX_PROBABILITIES = CACHED_ENTRIES // 8  # of leaves, in each of several arrays
-_TINY = np.finfo(np.float64).tiny
 
 
 @estimator_dataclass
-class LDLForest(SampleWeightMixin, Learner):
+class LDLForest(Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
     Every split node n of a tree sends a row to the left with probability
@@ -124,7 +121,6 @@ class LDLForest(SampleWeightMixin, Learner):
     n_estimators: PositiveInt = 5
     max_depth: Annotated[int, Interval(Integral, 2, 20, closed="both")] = 7
     n_outputs: PositiveInt = 64
-    _: KW_ONLY
     leaf_updates: PositiveInt = 20
     split_steps: PositiveInt = 5
     tol: NonNegative = 1e-2
@@ -138,37 +134,37 @@ class LDLForest(SampleWeightMixin, Learner):
         n_splits = n_leaves - 1
         if self.n_outputs < n_splits:
             raise InputError(
-                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output of its own: give at "
-                f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
+                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output "
+                f"of its own: give at least n_outputs={n_splits} instead of "
+                f"n_outputs={self.n_outputs}, or a smaller max_depth."
             )
         nodes = [rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)]
         self.nodes_ = np.array(nodes, dtype=np.intp)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
+        Z = scaling.apply(X)
+        m = Z.shape[1]
         # A row counts as often as its weight says if its degrees are multiplied by that, compared
         # with the mean.
         counts = row_weights(D, sample_weight)
         D = D * (counts / counts.mean())[:, None]
-        Z = scaling.apply(X)
+        c = D.shape[1]
         # Logits of size one on standardised features: splits that differ, none of them saturated.
-        theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
+        theta = rng.normal(scale=1.0 / np.sqrt(m), size=(m, self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
-        uniform = np.full((self.n_estimators, n_leaves, D.shape[1]), 1.0 / D.shape[1])
-        leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
+        uniform = np.full((self.n_estimators, n_leaves, c), 1.0 / c)
+        leaves, loss = _update_leaves(Z @ theta, D, self.nodes_, uniform, self.leaf_updates)
         path = [loss]
 
-        def loss_and_gradient(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
-            loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
+        def split_loss(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
+            loss, gF = _forest_loss(Z @ theta + theta0, D, self.nodes_, leaves)
             return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
 
         while self._should_iterate(path):
             # A few steps only: the leaves will be moved before the splits are at their best.
-            splits = minimize_lbfgs(
-                loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0
-            )
+            splits = minimize_lbfgs(split_loss, [theta, theta0], max_iter=self.split_steps, tol=0.0)
             theta, theta0 = splits.arrays
-            leaves, loss = update_leaves(
-                Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates
-            )
+            F = Z @ theta + theta0
+            leaves, loss = _update_leaves(F, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
         coef, self.output_intercept_ = scaling.undo(theta, theta0)
         self.output_coef_ = coef.T
@@ -180,8 +176,8 @@ class LDLForest(SampleWeightMixin, Learner):
         for rows in row_batches(len(F), self.leaves_.shape[1], _MAX_PROBABILITIES):
             S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
-                P[rows] += leaf_probabilities(S[nodes]).T @ q
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+                P[rows] += _leaf_probabilities(S[nodes]).T @ q
+        return P / P.sum(axis=1, keepdims=True)
 
 
 def _left_probabilities(F: Array) -> Array:
@@ -189,9 +185,8 @@ def _left_probabilities(F: Array) -> Array:
     return np.ascontiguousarray(expit(F).T)
 
 
-def leaf_probabilities(S: Array) -> Array:
-    """Probabilities (leaves, n) of reaching each leaf, from those of going left (leaves - 1, n) in
-    heap order."""
+def _leaf_probabilities(S: Array) -> Array:
+    """Probabilities (leaves, n) of each leaf, from those of going left (leaves - 1, n), a heap."""
     n_splits, n = S.shape
     R = np.ones((1, n))
     while len(R) <= n_splits:
@@ -200,9 +195,7 @@ def leaf_probabilities(S: Array) -> Array:
     return R
 
 
-def forest_loss_and_gradient(
-    F: Array, D: Array, nodes: Indices, leaves: Array
-) -> tuple[float, Array]:
+def _forest_loss(F: Array, D: Array, nodes: Indices, leaves: Array) -> tuple[float, Array]:
     """Loss of the forest with split logits F, and its gradient in F."""
     scale = 1.0 / (len(F) * len(nodes))
     loss = 0.0
@@ -212,18 +205,17 @@ def forest_loss_and_gradient(
         S = _left_probabilities(F[rows])
         gS = np.zeros_like(S)
         for columns, q in zip(nodes, leaves, strict=True):
-            R = leaf_probabilities(S[columns])
-            g = np.maximum(q.T @ R, _TINY)
-            loss -= scale * float(np.sum(d * np.log(g)))
+            R = _leaf_probabilities(S[columns])
+            g = np.maximum(q.T @ R, TINY)
+            loss -= scale * np.sum(d * np.log(g))
             R *= q @ (d / g)  # the share of each leaf in what is explained of a row
-            gS[columns] += _split_gradient(S[columns], R)
+            gS[columns] += _node_gradient(S[columns], R)
         gradient[rows] = scale * gS.T
     return loss, gradient
 
 
-def _split_gradient(S: Array, shares: Array) -> Array:
-    """``s * (share of the right subtree) - (1 - s) * (share of the left)`` of every node, from the
-    leaves up."""
+def _node_gradient(S: Array, shares: Array) -> Array:
+    """``s * (share of the right subtree) - (1 - s) * (share of the left)``, from the leaves up."""
     gradient = np.empty_like(S)
     while len(shares) > 1:
         width = len(shares) // 2
@@ -235,25 +227,24 @@ def _split_gradient(S: Array, shares: Array) -> Array:
     return gradient
 
 
-def update_leaves(
+def _update_leaves(
     F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int
 ) -> tuple[Array, float]:
-    """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss
-    afterwards."""
+    """Normalised updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, and the loss afterwards."""
     updated = np.array(leaves)
     loss = 0.0
     S = _left_probabilities(F)
     d = np.ascontiguousarray(D.T)
     for tree, columns in enumerate(nodes):
-        R = leaf_probabilities(S[columns])
+        R = _leaf_probabilities(S[columns])
         q = updated[tree]
         for _ in range(n_updates):
             # The step of expectation and maximisation for a mixture: how much of every degree each
             # leaf explains becomes its new distribution. No step raises the loss; a leaf that no
             # row reaches keeps what it has.
-            new = q * (R @ (d / np.maximum(q.T @ R, _TINY)).T)
+            new = q * (R @ (d / np.maximum(q.T @ R, TINY)).T)
             mass = new.sum(axis=1, keepdims=True)
-            q = np.where(mass > _TINY, new / np.maximum(mass, _TINY), q)
+            q = np.where(mass > TINY, new / np.maximum(mass, TINY), q)
         updated[tree] = q
-        loss -= float(np.vdot(d, np.log(np.maximum(q.T @ R, _TINY)))) / (len(F) * len(nodes))
+        loss -= np.vdot(d, log_degrees(q.T @ R)) / (len(F) * len(nodes))
     return updated, loss

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from ldlearn.base import Capabilities
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
-from ldlearn.core.simplex import Array
-from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
+from ldlearn.core.simplex import Array, normalize_rows
+from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 
-_ROUNDING = 1e-2  # absolute values are quadratic below about this, so that they have a gradient
+_KINK_WIDTH = 1e-2  # absolute values are quadratic below about this, so that they have a gradient
 
 
 @estimator_dataclass
@@ -87,12 +88,19 @@ class LDLHR(LinearSoftmaxLearner):
     """
 
     _fits_degrees = False
-    _capabilities = KINKED
 
     lam2: NonNegative = 0.1
     lam3: NonNegative = 10.0
     rho: NonNegative = 0.01
     l2: NonNegative = 10.0
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Absolute differences are nearly flat at their kinks: the order of sums decides where the
+        # solver stops.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        return tags
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         H = highest_labels(D)
@@ -106,25 +114,26 @@ class LDLHR(LinearSoftmaxLearner):
 
 def highest_labels(D: Array) -> Array:
     """1 for the highest label of each row and 0 for the others; equal ones share the 1."""
-    is_highest = D.max(axis=1, keepdims=True) == D
-    return np.asarray(is_highest / is_highest.sum(axis=1, keepdims=True))
+    return normalize_rows(D.max(axis=1, keepdims=True) == D)
 
 
 def margin_losses(P: Array, H: Array, rho: float) -> tuple[Array, Array]:
-    """How far the highest labels H of each row are less than ``rho`` ahead of the others in P, and
-    its gradient."""
-    missing, slope = rounded_hinge(rho - np.sum(P * H, axis=1, keepdims=True) + P)
-    slope = np.where(H == 0.0, slope, 0.0)
-    return np.sum(missing, axis=1, where=H == 0.0), slope - H * slope.sum(axis=1, keepdims=True)
+    """How far the highest labels H are less than ``rho`` ahead of the others, and its gradient."""
+    others = H == 0.0
+    ahead = np.sum(P * H, axis=1, keepdims=True)
+    missing, slope = rounded_hinge(rho - ahead + P)
+    slope = np.where(others, slope, 0.0)
+    in_P = slope - H * slope.sum(axis=1, keepdims=True)
+    return np.sum(missing, axis=1, where=others), in_P
 
 
 def rounded_abs(t: Array) -> tuple[Array, Array]:
     """``|t|`` with a rounded kink, and its derivative."""
-    length = np.sqrt(t**2 + _ROUNDING**2)
-    return length - _ROUNDING, t / length
+    length = np.sqrt(t**2 + _KINK_WIDTH**2)
+    return length - _KINK_WIDTH, t / length
 
 
 def rounded_hinge(t: Array) -> tuple[Array, Array]:
     """``max(t, 0)`` with a rounded kink, and its derivative."""
-    length = np.sqrt(t**2 + _ROUNDING**2)
+    length = np.sqrt(t**2 + _KINK_WIDTH**2)
     return 0.5 * (t + length), 0.5 * (1.0 + t / length)

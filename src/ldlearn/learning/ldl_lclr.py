@@ -12,9 +12,8 @@ from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
-_ROUNDING = (
-    1e-3  # lengths and singular values are quadratic below about this, so that they have a gradient
-)
+# Lengths and singular values are quadratic below about this, so that they have a gradient.
+_ROUNDED_LENGTH = 1e-3
 
 
 @estimator_dataclass
@@ -104,9 +103,12 @@ class LDLLCLR(LinearSoftmaxLearner):
         weights = row_weights(D, sample_weight)
         columns = D.T * np.sqrt(weights / weights.sum())
         M = cdist(columns, columns, "sqeuclidean")  # the mean over rows of (d_j - d_k)^2
-        if self.lam4 * linalg.norm(M, 2) >= self.lam3:
-            problem = f"lam4={self.lam4:g} is so large for lam3={self.lam3:g} that there may be no minimum"
-            raise InputError(f"{problem}; give a lam4 below {self.lam3 / linalg.norm(M, 2):.3g}.")
+        largest = self.lam3 / linalg.norm(M, 2)
+        if self.lam4 >= largest:
+            raise InputError(
+                f"lam4={self.lam4:g} is so large for lam3={self.lam3:g} that there may be no "
+                f"minimum; give a lam4 below {largest:.3g}."
+            )
         loss = partial(self._low_rank_loss, D, M)
         start = np.eye(D.shape[1])
         (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (start, 1.0))
@@ -118,11 +120,11 @@ class LDLLCLR(LinearSoftmaxLearner):
         log_P = log_softmax(Z)
         P = np.exp(log_P)
         E = D - P @ S
-        lengths = np.sqrt(np.sum(times * E**2, axis=0) + _ROUNDING**2)
+        lengths = np.sqrt(np.sum(times * E**2, axis=0) + _ROUNDED_LENGTH**2)
         U, s, Vt = linalg.svd(S)
-        rounded = np.sqrt(s**2 + _ROUNDING**2)
-        loss = self.lam2 * lengths.sum() + self.lam3 * rounded.sum() - self.lam4 * np.vdot(M, S)
+        rounded = np.sqrt(s**2 + _ROUNDED_LENGTH**2)
+        penalty = self.lam2 * lengths.sum() + self.lam3 * rounded.sum() - self.lam4 * np.vdot(M, S)
         in_E = self.lam2 * times * E / lengths
         in_Z = times * (P - D) - logit_gradient(P, in_E @ S.T)
         in_S = self.lam3 * (U * (s / rounded)) @ Vt - self.lam4 * M - P.T @ in_E
-        return float(loss - np.vdot(times * D, log_P)), in_Z, in_S
+        return penalty - np.vdot(times * D, log_P), in_Z, in_S

@@ -81,14 +81,14 @@ class LDLLRR(LinearSoftmaxLearner):
     sigma: Positive = 100.0
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
-        losses, in_P = np.zeros(len(D)), np.zeros_like(P)
+        losses = np.zeros(len(D))
+        in_P = np.zeros_like(P)
         for u in range(D.shape[1]):  # one label against all, so that no array has n c^2 entries
             ahead = D[:, [u]] - D
             weight = self.lam / D.shape[1] ** 2 * ahead**2
             slope = -self.sigma * np.sign(ahead)
             wrong = slope * (P[:, [u]] - P)
             losses += 0.5 * np.sum(weight * np.logaddexp(0.0, wrong), axis=1)
-            in_P[:, u] = np.sum(
-                weight * slope * expit(wrong), axis=1
-            )  # a pair counts twice, by halves
+            # A pair counts twice, by halves.
+            in_P[:, u] = np.sum(weight * slope * expit(wrong), axis=1)
         return losses, in_P

@@ -95,10 +95,6 @@ class LDLSCL(LinearSoftmaxLearner):
 
     learned: ClassVar = {"cluster_centers_": "float (n_clusters, n_labels)"}
 
-    # The random start of k-means depends on the order of rows and labels.
-    _capabilities = Capabilities(
-        sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"n_clusters": 3, "random_state": 0},)
 
     n_clusters: PositiveInt = 5
@@ -106,11 +102,19 @@ class LDLSCL(LinearSoftmaxLearner):
     lam3: NonNegative = 1.0
     random_state: RandomState = None
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random start of k-means depends on the order of rows and labels.
+        tags.input_tags.sparse = True
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
+
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n_clusters = min(self.n_clusters, len(np.unique(D, axis=0)))
-        kmeans = KMeans(n_clusters, n_init=10, random_state=self.random_state).fit(
-            D, sample_weight=sample_weight
-        )
+        kmeans = KMeans(n_clusters, n_init=10, random_state=self.random_state)
+        kmeans.fit(D, sample_weight=sample_weight)
         self.cluster_centers_ = kmeans.cluster_centers_
         n, c = D.shape
         # 0.01 for other clusters than its own: at 0 the square has no slope.
@@ -133,13 +137,9 @@ class LDLSCL(LinearSoftmaxLearner):
         log_P = log_softmax(Z + C @ V)
         P = np.exp(log_P)
         away = self.lam3 * cdist(P, self.cluster_centers_, "sqeuclidean")
-        loss = float(times[:, 0] @ np.sum(C * away, axis=1)) - float(np.vdot(times * D, log_P))
+        loss = np.vdot(times * C, away) - np.vdot(times * D, log_P) + self.lam2 * np.vdot(V, V)
         in_P = 2.0 * self.lam3 * (C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_)
         in_Z = times * (P - D + logit_gradient(P, in_P))
+        in_V = C.T @ in_Z + 2.0 * self.lam2 * V
         in_C = in_Z @ V.T + times * away
-        return (
-            loss + self.lam2 * float(np.vdot(V, V)),
-            in_Z,
-            C.T @ in_Z + 2.0 * self.lam2 * V,
-            2.0 * roots * in_C,
-        )
+        return loss, in_Z, in_V, 2.0 * roots * in_C

@@ -7,7 +7,7 @@ from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 
-_TINY = 1e-10  # lengths that count as zero
+_ZERO_LENGTH = 1e-10  # lengths that count as zero
 
 
 @estimator_dataclass
@@ -83,13 +83,13 @@ class LDLLC(LinearSoftmaxLearner):
     def _penalty(self, W: Array) -> tuple[float, Array]:
         squares, in_W = super()._penalty(W)
         U = W - W.mean(axis=0)
-        lengths = np.sqrt(np.sum(U**2, axis=0) + _TINY**2)
+        lengths = np.sqrt(np.sum(U**2, axis=0) + _ZERO_LENGTH**2)
         U = U / lengths
         correlations = U.T @ U
         distances = cdist(W.T, W.T)
         in_U = U @ distances
         in_U = (in_U - U * np.sum(U * in_U, axis=0)) / lengths
-        apart = distances > _TINY
-        pull = np.where(apart, correlations / np.where(apart, distances, 1.0), 0.0)
+        apart = distances > _ZERO_LENGTH
+        pull = np.divide(correlations, distances, out=np.zeros_like(distances), where=apart)
         in_W += self.lam * (in_U - in_U.mean(axis=0) + W * pull.sum(axis=0) - W @ pull)
-        return squares + 0.5 * self.lam * float(np.vdot(correlations, distances)), in_W
+        return squares + 0.5 * self.lam * np.vdot(correlations, distances), in_W

@@ -1,12 +1,12 @@
-"""LDLM: the label distribution learning machine, which fits the highest label and the rest within
-margins."""
+"""LDLM: the highest label and the degrees of the rest, within margins."""
 
 import numpy as np
 
+from ldlearn.base import Capabilities
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.ldl_hr import highest_labels, margin_losses, rounded_abs, rounded_hinge
-from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
+from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 
 
 @estimator_dataclass
@@ -87,28 +87,35 @@ class LDLM(LinearSoftmaxLearner):
     """
 
     _fits_degrees = False
-    _capabilities = KINKED
 
     lam2: NonNegative = 0.1
     lam3: NonNegative = 10.0
     rho: NonNegative = 0.01
     l2: NonNegative = 10.0
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Absolute differences are nearly flat at their kinks: the order of sums decides where the
+        # solver stops.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        return tags
+
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         H = highest_labels(D)
-        others = np.where(H > 0.0, 0.0, D)
+        others = H == 0.0
         # A zero more changes nothing, and there may be one label only.
-        second, third = np.sort(np.column_stack([others, np.zeros(len(D))]), axis=1)[:, :-3:-1].T
+        degrees = np.column_stack([np.where(others, D, 0.0), np.zeros(len(D))])
+        second, third = np.sort(degrees, axis=1)[:, :-3:-1].T
         highest, in_highest = _excess_errors(P - H, self.rho)
-        rest, in_rest = _excess_errors(np.where(H > 0.0, 0.0, P - D), second - third)
+        rest, in_rest = _excess_errors(np.where(others, P - D, 0.0), second - third)
         margin, in_margin = margin_losses(P, H, self.rho)
         losses = highest + self.lam2 * margin + self.lam3 * rest
         return losses, in_highest + self.lam2 * in_margin + self.lam3 * in_rest
 
 
 def _excess_errors(errors: Array, margin: Array | float) -> tuple[Array, Array]:
-    """How far the absolute errors of each row exceed a margin in sum, and the gradient in the
-    errors."""
+    """How far the sum of a row's absolute errors exceeds a margin, and the gradient in the errors."""
     lengths, signs = rounded_abs(errors)
     beyond, slope = rounded_hinge(lengths.sum(axis=1) - margin)
     return beyond, slope[:, None] * signs

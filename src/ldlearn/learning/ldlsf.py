@@ -1,25 +1,23 @@
 """LDLSF: label-specific and common features, learned together."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import TINY, Array, SampleWeight, normalize_rows, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.low_rank import thin_factors
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q
 # (c, c).
-_TINY = np.finfo(np.float64).tiny
 
 
 @estimator_dataclass
-class LDLSF(SampleWeightMixin, Learner):
+class LDLSF(Learner):
     r"""Label-specific and common features (LDLSF).
 
     Linear regression on the degrees whose coefficients are the sum of two parts: S, sparse entry by
@@ -123,7 +121,6 @@ class LDLSF(SampleWeightMixin, Learner):
     lam1: NonNegative = 1.0
     lam2: NonNegative = 1.4
     lam3: NonNegative = 1e-3
-    _: KW_ONLY
     rho: Positive = 1e-3
     correlation: Literal["laplacian", "code"] = "laplacian"
     max_iter: PositiveInt = 1000
@@ -132,93 +129,99 @@ class LDLSF(SampleWeightMixin, Learner):
     standardize: bool = True
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(
-            D, self.correlation, sample_weight
-        )
-        smallest = float(np.linalg.eigvalsh(B)[0])
-        if smallest <= 0.0:
-            problem = f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels"
-            raise InputError(f"{problem}; give a lam3 below {self.lam3 / (1.0 - smallest):.3g}.")
+        B = self._label_hessian(D, sample_weight)
         # Columns of unit length keep the W-step accurate whatever their units; penalties may be on
         # the coefficients in these units or in those of the user.
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
+        units = np.ones(X.shape[1]) if self.standardize else scaling.scale
         # Squared errors count a row as often as its weight says if row and degrees are multiplied
         # by its root.
         root = np.sqrt(row_weights(D, sample_weight))[:, None]
-        units = np.ones(X.shape[1]) if self.standardize else scaling.scale
-        d_mean = offset = np.zeros(D.shape[1])
+        mean = np.zeros(D.shape[1])
+        intercept = mean
         constant = 0.0
         if self.fit_intercept:
             # On centred data the problem falls apart into one for the mean prediction and one for
-            # W.
-            d_mean = np.average(D, axis=0, weights=sample_weight)
-            # The minimiser of |b - d|^2 / 2 + lam3 b' Q b over b that sum to 1.
-            towards, along = np.linalg.solve(B, np.column_stack([d_mean, np.ones(len(B))])).T
-            offset = towards + (1.0 - towards.sum()) / along.sum() * along
-            deviation = float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
-            constant = 0.5 * float(np.vdot(root, root)) * deviation
-        w_step = WStep(root * scaling.apply(X), root * (D - d_mean), B)
+            # W. The first has the minimiser of |b - d|^2 / 2 + lam3 b' Q b over b that sum to 1.
+            mean = np.average(D, axis=0, weights=sample_weight)
+            towards, along = np.linalg.solve(B, np.column_stack([mean, np.ones(len(B))])).T
+            intercept = towards + (1.0 - towards.sum()) / along.sum() * along
+            deviation = intercept @ B @ intercept - 2.0 * intercept @ mean + mean @ mean
+            constant = 0.5 * np.vdot(root, root) * deviation
+        w_step = _WStep(root * scaling.apply(X), root * (D - mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
         self.objective_path_ = np.array(path) + constant
         self.objective_ = float(self.objective_path_[-1])
-
         self.specific_ = S / scaling.scale[:, None]
         self.common_ = C / scaling.scale[:, None]
-        coef, self.intercept_ = scaling.undo(S + C, offset)
+        coef, self.intercept_ = scaling.undo(S + C, intercept)
         self.coef_ = coef.T
 
-    def _admm(self, w_step: "WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
-        """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S
-        and of C."""
-        rho = float(self.rho)
+    def _label_hessian(self, D: Array, weights: SampleWeight | None) -> Array:
+        """B, which must be positive definite."""
+        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * _label_coupling(D, self.correlation, weights)
+        smallest = np.linalg.eigvalsh(B)[0]
+        if smallest <= 0.0:
+            raise InputError(
+                f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these "
+                f"labels; give a lam3 below {self.lam3 / (1.0 - smallest):.3g}."
+            )
+        return B
+
+    def _admm(self, w_step: "_WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
+        """S, C and the objective after each iteration.
+
+        ``box`` and ``ball`` penalise each row of S and of C.
+        """
+        rho = self.rho
         first = 0.0
         S = C = N = V = np.zeros(w_step.shape)
         path: list[float] = []
         for n_iter in self._iterations():
             W = w_step.solve(rho * N - V, rho)
-            S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
-            before, N = N, S + C
+            S, C = _split_coefficients(W + V / rho, box / rho, ball / rho)
+            before = N
+            N = S + C
             V = V + rho * (W - N)
             penalty = np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)
-            path.append(w_step.smooth_loss(N) + float(penalty))
-            first = first or float(linalg.norm(W))
+            path.append(w_step.smooth_loss(N) + penalty)
+            first = first or linalg.norm(W)
             # W of 1 % of its first length needs no relative accuracy.
-            primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
-            dual = (
-                rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
-            )
+            length = max(linalg.norm(W), linalg.norm(N), 0.01 * first, TINY)
+            primal = linalg.norm(W - N) / length
+            dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, TINY)
             self.converged_ = bool(max(primal, dual) <= self.tol)
             if n_iter % 5 == 0 and n_iter <= 100:
                 # Residuals of equal size: neither the constraint nor the objective lags behind.
                 # Convergence of ADMM is certain only once rho is constant.
-                rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
+                rho *= np.clip(np.sqrt(primal / max(dual, TINY)), 0.1, 10.0)
         return S, C, path
 
     def _predict(self, X: Array) -> Array:
         return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
 
 
-def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
+def _label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
     centred = D - np.average(D, axis=0, weights=weights)
     if weights is not None:
         centred *= np.sqrt(weights / weights.mean())[:, None]
     length = linalg.norm(centred, axis=0)
     varies = length > 1e-12 * np.sqrt(len(D))
-    scaled = np.where(varies, centred / np.where(varies, length, 1.0), 0.0)
+    scaled = np.divide(centred, length, out=np.zeros_like(centred), where=varies)
     R = scaled.T @ scaled
     np.fill_diagonal(R, 0.0)  # cancels in the Laplacian, and the code replaces it
     sums = np.diag(R.sum(axis=1))
-    return np.asarray(sums - R if correlation == "laplacian" else sums + R)
+    return sums - R if correlation == "laplacian" else sums + R
 
 
-class WStep:
+class _WStep:
     """The step of ADMM in W, factorised once for all iterations and all rho."""
 
     def __init__(self, X: Array, D: Array, B: Array) -> None:
         self.shape = (X.shape[1], D.shape[1])
         XtD = X.T @ D
-        self.size = float(linalg.norm(XtD))
+        self.size = linalg.norm(XtD)
         self.U, lengths = thin_factors(X.T)
         self.a = lengths**2  # X'X = U diag(a) U'
         self.b, self.T = np.linalg.eigh(B)
@@ -227,17 +230,16 @@ class WStep:
         self.sums = self.XtD.sum(axis=1) / self.a
         self.ones = self.T.sum(axis=0)
         self.B = B
-        self.constant = 0.5 * float(np.vdot(D, D))
+        self.constant = 0.5 * np.vdot(D, D)
 
     def smooth_loss(self, W: Array) -> float:
         """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
         along = self.U.T @ W
-        bent = 0.5 * float(np.vdot(self.a[:, None] * along, along @ self.B))
-        return bent - float(np.vdot(along, self.XtD)) + self.constant
+        bent = 0.5 * np.vdot(self.a[:, None] * along, along @ self.B)
+        return bent - np.vdot(along, self.XtD) + self.constant
 
     def solve(self, G: Array, rho: float) -> Array:
-        """Minimise ``|X W - D|^2 / 2 + lam3 tr(X W Q W' X') - <G, W> + rho |W|^2 / 2`` over W with
-        ``X W 1 = D 1``."""
+        """Minimise the smooth loss ``- <G, W> + rho |W|^2 / 2`` over W with ``X W 1 = D 1``."""
         along = self.U.T @ G
         inverse = 1.0 / (self.a[:, None] * self.b + rho)
         free = (along + self.XtD) @ self.T * inverse
@@ -245,12 +247,11 @@ class WStep:
         # The constraint X W 1 = D 1 has one multiplier for each direction of X.
         multiplier = (free @ self.ones - self.sums) / (weight @ self.ones)
         core = (free - multiplier[:, None] * weight) @ self.T.T
-        W = self.U @ (core - along / rho)
-        W += G / rho  # outside the directions of X only the last two terms are there
-        return np.asarray(W)
+        # Outside the directions of X only the last two terms are there.
+        return self.U @ (core - along / rho) + G / rho
 
 
-def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
+def _split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """Minimise ``|R - S - C|^2 / 2 + box |S|_1 + ball |C|_{2,1}`` over S and C together.
 
     What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``:
@@ -263,16 +264,15 @@ def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]
     if not ball.any():
         return nothing, R
     descending = -np.sort(-np.abs(R), axis=1)
-    squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[
-        :, ::-1
-    ]  # of this entry and all smaller ones
-    cut = np.arange(R.shape[1])  # how many entries the box cuts
-    room = np.maximum(ball**2 - cut * box**2, 0.0)
+    # Of each entry and all smaller ones.
+    squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]
+    n_cut = np.arange(R.shape[1])  # how many entries the box cuts
+    room = np.maximum(ball**2 - n_cut * box**2, 0.0)
     scales = np.sqrt(room / np.maximum(squares, 1e-150))
     # With the right number cut, t is too small for the next entry to reach the box: the first such
     # number is right. Equality must not fail by rounding: the next t may be 0.
     fits = scales * descending <= box * (1.0 + 1e-12)
     chosen = np.take_along_axis(scales, np.argmax(fits, axis=1, keepdims=True), axis=1)
-    t = np.minimum(np.where(fits.any(axis=1, keepdims=True), chosen, 1.0), 1.0)
+    t = np.where(fits.any(axis=1, keepdims=True), np.minimum(chosen, 1.0), 1.0)
     uncut = np.clip(R, -box / t, box / t)
     return R - uncut, (1.0 - t) * uncut

@@ -1,12 +1,12 @@
 """What learners of linear softmax models share: their losses and penalties differ."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import (
     Array,
@@ -21,23 +21,17 @@ from ldlearn.solvers.linear_predictor import linear_softmax
 
 # Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row
 # counts.
-Loss = Callable[
-    ..., tuple[Any, ...]
-]  # of times, Z and further arrays: the value, its gradients in Z and in these
 
-
-# Absolute differences are nearly flat at their kinks: where the solver stops depends on the order
-# of sums.
-KINKED = Capabilities(sparse=True, order_invariant=False, label_invariant=False)
+# Of times, Z and further arrays: the value and its gradients in all arrays but `times`.
+_Loss = Callable[..., tuple[Any, ...]]
 
 
 @estimator_dataclass
-class LinearSoftmaxLearner(SampleWeightMixin, Learner):
-    """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS, which starts at
-    the mean distribution.
+class LinearSoftmaxLearner(Learner):
+    """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS.
 
-    A method defines ``_row_losses(D, P)`` or ``_penalty(W)``, or calls ``_minimize`` with a loss of
-    its own.
+    The start is the mean distribution. A method defines ``_row_losses(D, P)`` or ``_penalty(W)``,
+    or calls ``_minimize`` with a loss of its own.
     """
 
     learned: ClassVar = {
@@ -45,17 +39,20 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _fits_degrees = True  # whether the cross-entropy of D and P is part of the loss
 
-    _: KW_ONLY
     l2: NonNegative = 1.0
     fit_intercept: bool = True
     tol: NonNegative = 1e-6
     max_iter: PositiveInt = 2000
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        self._minimize(X, D, sample_weight, lambda times, Z: self._loss(D, times, Z))
+        self._minimize(X, D, sample_weight, partial(self._loss, D))
 
     def _loss(self, D: Array, times: Array, Z: Array) -> tuple[float, Array]:
         log_P = log_softmax(Z)
@@ -68,50 +65,47 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         return float(losses @ times[:, 0]), times * in_Z
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
-        """What each row adds to the loss beside its cross-entropy, and the gradient of this in
-        P."""
+        """What each row adds to the loss beside its cross-entropy, and the gradient of this in P."""
         return np.zeros(len(D)), np.zeros_like(P)
 
     def _penalty(self, W: Array) -> tuple[float, Array]:
         """The penalty and its gradient."""
-        return self.l2 * float(np.vdot(W, W)), 2.0 * self.l2 * W
+        return self.l2 * np.vdot(W, W), 2.0 * self.l2 * W
 
     def _minimize(
         self,
         X: Any,
         D: Array,
         sample_weight: SampleWeight | None,
-        loss: Loss,
+        loss: _Loss,
         *others: tuple[Array, float],
     ) -> list[Array]:
-        """Learn W and b. ``others`` are starts and units of further arrays of the loss; those at
-        the minimum return."""
+        """Learn W and b, and return further arrays of the loss; ``others`` are starts and units."""
         times = row_weights(D, sample_weight)[:, None]
         features = CentredMatrix(X, self.fit_intercept, sample_weight)
         c = D.shape[1]
-        logits = mean_logits(D, sample_weight) if self.fit_intercept else np.zeros(c)
+        logits = self.fit_intercept * mean_logits(D, sample_weight)
         # The solver sees every array in a unit of about its curvature, so that none slows the
         # others down.
-        in_features = np.sqrt(features.spread / c + 2.0 * self.l2)[:, None]
-        in_features = positive_or_one(in_features)
-        coefficients = np.zeros((features.m, c)), in_features
-        starts = [coefficients, (logits, np.sqrt(features.total / c)), *others]
+        in_features = positive_or_one(np.sqrt(features.spread / c + 2.0 * self.l2))
+        starts = [
+            (np.zeros((features.m, c)), in_features[:, None]),
+            (logits, np.sqrt(features.total / c)),
+            *others,
+        ]
         units = [unit for _, unit in starts]
 
-        def unscale(arrays: Sequence[Array]) -> Iterator[Array]:
-            return map(np.divide, arrays, units)
-
         def objective(*scaled: Array) -> tuple[float, list[Array]]:
-            W, b, *arrays = unscale(scaled)
-            value, in_Z, *gradients = loss(
-                times, features.linear_predictor(W, b, exact=True), *arrays
-            )
+            W, b, *arrays = map(np.divide, scaled, units)
+            Z = features.linear_predictor(W, b, exact=True)
+            value, in_Z, *gradients = loss(times, Z, *arrays)
             in_W, in_b = features.transpose_product(in_Z, exact=True)
             penalty, slope = self._penalty(W)
-            return value + penalty, list(unscale([in_W + slope, in_b, *gradients]))
+            gradients = [in_W + slope, in_b, *gradients]
+            return value + penalty, list(map(np.divide, gradients, units))
 
         fit = self._minimize_lbfgs(objective, [array * unit for array, unit in starts])
-        W, b, *arrays = unscale(fit.arrays)
+        W, b, *arrays = map(np.divide, fit.arrays, units)
         self.coef_ = W.T
         self.intercept_ = b - features.mean @ W  # b is the intercept of centred features
         return arrays
@@ -122,4 +116,4 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
 
 def logit_gradient(P: Array, in_P: Array) -> Array:
     """The gradient in the logits, given that in the predictions P."""
-    return np.asarray(P * (in_P - np.sum(P * in_P, axis=1, keepdims=True)))
+    return P * (in_P - np.sum(P * in_P, axis=1, keepdims=True))

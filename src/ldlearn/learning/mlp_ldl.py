@@ -1,13 +1,12 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
@@ -16,7 +15,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 
 @estimator_dataclass
-class MLPLDL(SampleWeightMixin, Learner):
+class MLPLDL(Learner):
     r"""An ensemble of networks with one hidden layer, trained on label distributions.
 
     Assumes that the logarithms of the degrees are a smooth function of the features. Use it if the
@@ -92,38 +91,44 @@ class MLPLDL(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
-    # errors.
-    _capabilities = Capabilities(
-        sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"hidden_layer_sizes": (3,), "max_iter": 5},)
 
     hidden_layer_sizes: LayerSizes = (64,)
-    _: KW_ONLY
     n_networks: PositiveInt = 2
     l2: NonNegative = 0.03
     max_iter: PositiveInt = 80
     tol: NonNegative = 1e-5
     random_state: RandomState = 0
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
+        # errors.
+        tags.input_tags.sparse = True
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
+
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         counts = row_weights(D, sample_weight)
-        total = float(counts.sum())
+        total = counts.sum()
         weights = counts / total
         scaling = feature_scaling(X, weights=sample_weight)
         # Single precision takes half the time, and early stopping needs no more.
         standardised = scaling.apply(X).astype(np.float32)
-        loss = partial(loss_and_gradient, standardised, D, weights, self.l2 / total)
+        loss = partial(_ensemble_loss, standardised, D, weights, self.l2 / total)
         rng = check_random_state(self.random_state)
-        starts = [self._initial_layers(X.shape[1], D, weights, rng) for _ in range(self.n_networks)]
-        fits = [
-            minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol) for start in starts
-        ]
-        layers = [(*scaling.undo(*fit.arrays[:2]), *fit.arrays[2:]) for fit in fits]
-        stacks = map(np.stack, zip(*layers, strict=True))
-        self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_ = (
-            stacks
+        fits = []
+        layers = []
+        for _ in range(self.n_networks):
+            start = self._initial_layers(X.shape[1], D, weights, rng)
+            fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol)
+            V, a, W, b = fit.arrays
+            layers.append((*scaling.undo(V, a), W, b))
+            fits.append(fit)
+        self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_ = map(
+            np.stack, zip(*layers, strict=True)
         )
         self.objective_ = float(np.mean([fit.loss for fit in fits]))
         self.n_iter_ = max(fit.n_iter for fit in fits)
@@ -131,30 +136,28 @@ class MLPLDL(SampleWeightMixin, Learner):
         self.steps_converged_ = True
 
     def _initial_layers(self, m: int, D: Array, weights: SampleWeight, rng: Any) -> list[Array]:
-        """Hidden units of unit variance, and output coefficients that leave P near the mean
-        distribution."""
+        """Hidden units of unit variance, and a prediction near the mean distribution."""
         h = check_single_layer(self.hidden_layer_sizes)
-        c = D.shape[1]
-        V = rng.normal(size=(m, h)) / np.sqrt(m)
         return [
-            V,
+            rng.normal(size=(m, h)) / np.sqrt(m),
             rng.normal(size=h),
-            0.1 * rng.normal(size=(h, c)) / np.sqrt(h),
+            0.1 * rng.normal(size=(h, D.shape[1])) / np.sqrt(h),
             mean_logits(D, weights),
         ]
 
     def _predict(self, X: Any) -> Array:
-        layers = (
+        layers = zip(
             self.hidden_coef_,
             self.hidden_intercept_,
             self.output_coef_,
             self.output_intercept_,
+            strict=True,
         )
-        networks = [softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in zip(*layers, strict=True)]
-        return np.asarray(np.mean(networks, axis=0))
+        networks = [softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in layers]
+        return np.mean(networks, axis=0)
 
 
-def loss_and_gradient(
+def _ensemble_loss(
     X: Array,
     D: Array,
     weights: SampleWeight,
@@ -164,8 +167,7 @@ def loss_and_gradient(
     W: Array,
     b: Array,
 ) -> tuple[float, list[Array]]:
-    """Weighted cross-entropy of D and a network's prediction plus its penalty, and the gradient, in
-    the precision of X.
+    """The objective of a network and its gradient, in the precision of X.
 
     Parameters
     ----------
@@ -177,17 +179,17 @@ def loss_and_gradient(
     V, a, W, b : ndarrays
         Coefficients and intercepts of the hidden layer and of the output layer.
     """
-    (m, h), exact_W = V.shape, W
-    W = W.astype(X.dtype)
+    m, h = V.shape
     H = X @ V.astype(X.dtype)
     H += a.astype(X.dtype)
     np.tanh(H, out=H)
-    logP = log_softmax((H @ W).astype(np.float64) + b)
-    delta = (weights[:, None] * (np.exp(logP) - D)).astype(X.dtype)
-    hidden_delta = delta @ W.T
+    short_W = W.astype(X.dtype)
+    log_P = log_softmax((H @ short_W).astype(np.float64) + b)
+    delta = (weights[:, None] * (np.exp(log_P) - D)).astype(X.dtype)
+    hidden_delta = delta @ short_W.T
     hidden_delta *= 1.0 - H * H  # the derivative of tanh
-    squares = m * float(np.vdot(V, V)) + h * float(np.vdot(exact_W, exact_W))
-    loss = penalty * squares - float(weights @ np.einsum("ij,ij->i", D, logP))
+    squares = m * np.vdot(V, V) + h * np.vdot(W, W)
+    loss = penalty * squares - weights @ np.einsum("ij,ij->i", D, log_P)
     gV = X.T @ hidden_delta + 2.0 * penalty * m * V
-    gW = H.T @ delta + 2.0 * penalty * h * exact_W
+    gW = H.T @ delta + 2.0 * penalty * h * W
     return loss, [gV, hidden_delta.sum(axis=0), gW, delta.sum(axis=0)]

@@ -1,6 +1,5 @@
 """PT-SVM: support vector machines between pairs of labels, coupled to distributions."""
 
-from dataclasses import KW_ONLY
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
@@ -14,7 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
@@ -24,7 +23,7 @@ from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 
 @estimator_dataclass
-class PTSVM(SampleWeightMixin, Learner):
+class PTSVM(Learner):
     r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees
     (PT-SVM).
 
@@ -116,14 +115,9 @@ class PTSVM(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # Draws depend on the order of rows and labels, and are another sample for other rows.
-    _capabilities = Capabilities(
-        order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
 
     C: Positive = 1.0
-    _: KW_ONLY
     gamma: Literal["scale", "auto"] | Positive = "scale"
     n_draws: PositiveInt | None = None
     cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
@@ -131,6 +125,14 @@ class PTSVM(SampleWeightMixin, Learner):
     cache_size: Positive = 200
     n_jobs: int | None = None
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Draws depend on the order of rows and labels, and are another sample for other rows.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)
@@ -157,44 +159,44 @@ class PTSVM(SampleWeightMixin, Learner):
 
     def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
         if not isinstance(self.gamma, str):
-            return float(self.gamma)
+            return self.gamma
         total = 0.0
         if self.gamma == "scale":
-            total = float(np.average(X**2, axis=0, weights=weights).sum())
+            total = np.average(X**2, axis=0, weights=weights).sum()
         return 1.0 / (total or X.shape[1])
 
     def _train_machines(
         self, X: Array, counts: Indices, held_out: list[Indices]
     ) -> tuple[Array, Array]:
-        """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs,
-        cv + 1)."""
+        """For each pair the machine on all its examples, then one per fold on the rest.
+
+        Returns coefficients (n, pairs, cv + 1) and intercepts (pairs, cv + 1).
+        """
         kernel = self._kernel_matrix(X)
-        jobs = [
-            delayed(self._train_machine)(X, kernel, counts[:, pair] - left_out)
-            for pair, folds in zip(self.pairs_, held_out, strict=True)
-            for left_out in (np.zeros_like(folds[0]), *folds)
-        ]
+        train = delayed(self._train_machine)
+        jobs = []
+        for pair, folds in zip(self.pairs_, held_out, strict=True):
+            jobs.append(train(X, kernel, counts[:, pair]))
+            jobs += [train(X, kernel, counts[:, pair] - fold) for fold in folds]
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than
         # it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         shape = (len(self.pairs_), self.cv + 1)
-        dual_coef = (
-            np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
-        )
-        return dual_coef, np.array([b for _, b in machines]).reshape(shape)
+        dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X))
+        intercept = np.array([b for _, b in machines]).reshape(shape)
+        return dual_coef.transpose(2, 0, 1), intercept
 
     def _kernel_matrix(self, X: Array) -> Array | None:
-        """Between all rows, unless that of a machine, which may have two examples of each row, is
-        too large."""
-        fits = 8 * (2 * len(X)) ** 2 <= self.cache_size * 2**20
-        return rbf_kernel(X.astype(np.float64), gamma=self._gamma) if fits else None
+        """Between all rows; None if a machine with two examples of each row has too large a one."""
+        if 8 * (2 * len(X)) ** 2 > self.cache_size * 2**20:
+            return None
+        return rbf_kernel(X.astype(np.float64), gamma=self._gamma)
 
     def _train_machine(
         self, X: Array, kernel: Array | None, counts: Indices
     ) -> tuple[Array, float]:
-        """Coefficient of each row and intercept of a machine between the two columns of
-        ``counts``."""
+        """Coefficients of the rows and intercept of a machine between two columns of counts."""
         beta = np.zeros(len(X))
         first, second = np.any(counts, axis=0)
         if not (first and second):
@@ -216,36 +218,35 @@ class PTSVM(SampleWeightMixin, Learner):
         machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
-        return beta, float(machine.intercept_[0])
+        return beta, machine.intercept_[0]
 
     def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
-        flat = dual_coef.reshape(len(centres), intercept.size)
         scores = np.zeros((len(X), intercept.size))
-        for block, kernel in (
-            rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5) if len(centres) else ()
-        ):
-            scores[block] = kernel @ flat
+        if len(centres):
+            flat = dual_coef.reshape(len(centres), intercept.size)
+            for block, kernel in rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5):
+                scores[block] = kernel @ flat
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
 
     def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
-        probabilities = expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]))
+        slopes, offsets = self.sigmoids_.T
+        probabilities = np.clip(expit(-(decisions * slopes + offsets)), 1e-7, 1.0 - 1e-7)
         # From the number of pairs, so that a model file bounds the memory.
         n_drawn = (1 + isqrt(1 + 8 * probabilities.shape[1])) // 2
         first, second = np.triu_indices(n_drawn, k=1)
         R = np.zeros((len(X), n_drawn, n_drawn))
-        R[:, first, second] = np.clip(probabilities, 1e-7, 1.0 - 1e-7)
-        R[:, second, first] = 1.0 - R[:, first, second]
+        R[:, first, second] = probabilities
+        R[:, second, first] = 1.0 - probabilities
         P = np.zeros((len(X), len(self.label_names_)))
         P[:, self.drawn_labels_] = couple_pairs(R)
         return clip_degrees(P)
 
 
 def _split_draws(counts: Indices, n_folds: int, rng: Any) -> Indices:
-    """Draws dealt out to folds of equal size at random: shape (n_folds, n, 2), summing to
-    ``counts``."""
+    """Draws dealt out at random to folds of equal size: (n_folds, n, 2), summing to ``counts``."""
     draws = np.repeat(np.arange(counts.size), counts.ravel())
     fold = rng.permutation(len(draws)) % n_folds
     dealt = np.zeros((n_folds, counts.size), dtype=np.int64)

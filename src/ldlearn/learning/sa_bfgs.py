@@ -1,11 +1,10 @@
 """SA-BFGS: softmax regression on label distributions."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.centred_matrix import CentredMatrix
@@ -14,7 +13,7 @@ from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regres
 
 
 @estimator_dataclass
-class SABFGS(SampleWeightMixin, Learner):
+class SABFGS(Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
     Assumes that the logarithms of the degrees are linear in the features, up to a constant per row;
@@ -86,16 +85,17 @@ class SABFGS(SampleWeightMixin, Learner):
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
 
     l2: NonNegative = 1.0
-    _: KW_ONLY
     fit_intercept: bool = True
     solver: Literal["newton", "lbfgs"] = "newton"
     tol: Positive = 1e-8
     max_iter: PositiveInt = 100
 
-    def capabilities(self) -> Capabilities:
-        """The published start, an identity, treats labels unequally, and a fit stopped early
-        depends on it."""
-        return super().capabilities()._replace(sparse=True, label_invariant=self.solver == "newton")
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The published start, an identity, treats labels unequally, and a fit stopped early depends on it.
+        tags.input_tags.sparse = True
+        tags.label_invariant = self.solver == "newton"
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         features = CentredMatrix(X, self.fit_intercept, sample_weight)

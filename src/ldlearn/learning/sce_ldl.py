@@ -1,24 +1,23 @@
 """SCE-LDL: an energy model with sparse binary hidden units."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
-from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
 
 
 @estimator_dataclass
-class SCELDL(SampleWeightMixin, Learner):
+class SCELDL(Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
     A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels
@@ -107,28 +106,35 @@ class SCELDL(SampleWeightMixin, Learner):
         "hidden_intercept_": "float (n_hidden)",
     }
 
-    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
     _test_params = ({"hidden_layer_sizes": (5,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (50,)
     lam: NonNegative = 5e-3
-    _: KW_ONLY
     l2: NonNegative = 10.0
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-3
     random_state: RandomState = None
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.label_invariant = False  # the random start depends on their order
+        return tags
+
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
-        Z = scaling.apply(X)
         rng = check_random_state(self.random_state)
+        m = X.shape[1]
         n_hidden = check_single_layer(self.hidden_layer_sizes)
         spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
-        W = rng.normal(scale=spread / np.sqrt(X.shape[1]), size=(X.shape[1], n_hidden))
-        U = rng.normal(scale=spread, size=(D.shape[1], n_hidden))
-        b = mean_logits(D, sample_weight)  # the hidden units need not learn the mean distribution
-        loss = partial(loss_and_gradient, Z, D, self.lam, l2=self.l2, counts=sample_weight)
-        fit = self._minimize_lbfgs(loss, [W, U, b])
+        start = [
+            rng.normal(scale=spread / np.sqrt(m), size=(m, n_hidden)),
+            rng.normal(scale=spread, size=(D.shape[1], n_hidden)),
+            mean_logits(D, sample_weight),  # hidden units need not learn the mean distribution
+        ]
+        Z = scaling.apply(X)
+        weights = row_weights(D, sample_weight)
+        loss = partial(_energy_loss, Z, D, weights, self.lam, self.l2)
+        fit = self._minimize_lbfgs(loss, start)
         W, self.thresholds_, self.intercept_ = fit.arrays
         coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(n_hidden))
         self.hidden_coef_ = coef.T
@@ -140,36 +146,31 @@ class SCELDL(SampleWeightMixin, Learner):
         return softmax(np.concatenate(blocks) + self.intercept_)
 
 
-def loss_and_gradient(
+def _energy_loss(
     Z: Array,
     D: Array,
+    weights: SampleWeight,
     lam: float,
+    l2: float,
     W: Array,
     U: Array,
     b: Array,
-    *,
-    l2: float = 0.0,
-    counts: SampleWeight | None = None,
 ) -> tuple[float, list[Array]]:
-    """The objective of `SCELDL` with features Z, and its gradient in W, U and b; ``counts`` are the
-    rows' weights."""
-    times = row_weights(D, counts)[:, None]
+    """The objective of `SCELDL` with features Z, and its gradient in W, U and b."""
     F = Z @ W
-    loss = l2 * float(np.vdot(W, W))
+    loss = l2 * np.vdot(W, W)
     gF = np.empty_like(F)
     gU = np.zeros_like(U)
     gb = np.zeros_like(b)
     for rows, E in _exponentials(F, U):
-        w = times[rows]
+        w = weights[rows, None]
         d = w * D[rows]
         one_plus = 1.0 + E
-        scores = np.log(one_plus).sum(axis=2) + b
-        scores -= scores.max(axis=1, keepdims=True)
         on = E / one_plus  # S = sigmoid(F + U)
         off = 1.0 - on
-        loss += float(np.vdot(w[:, 0], np.log(np.exp(scores).sum(axis=1))) - np.vdot(d, scores))
-        loss -= lam * float(np.vdot(d, off.sum(axis=2)))
-        G = w * softmax(scores) - d
+        log_P = log_softmax(np.log(one_plus).sum(axis=2) + b)
+        loss -= np.vdot(d, log_P + lam * off.sum(axis=2))
+        G = w * np.exp(log_P) - d
         Q = on * ((lam * d)[:, :, None] * off + G[:, :, None])  # G S + lam d S (1 - S)
         gF[rows] = Q.sum(axis=1)
         gU += Q.sum(axis=0)
@@ -183,6 +184,8 @@ def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:
     F beyond the bound needs no care: there every label's unit is fully on (or off), so its terms
     are the same for all labels and cancel in the softmax, as does their gradient.
     """
-    exp_F, exp_U = (np.exp(np.clip(A, -300.0, 300.0)) for A in (F, U))  # whose product is finite
+    # Bounded such that products are finite.
+    exp_F = np.exp(np.clip(F, -300.0, 300.0))
+    exp_U = np.exp(np.clip(U, -300.0, 300.0))
     for rows in row_batches(len(F), U.size, CACHED_ENTRIES):
         yield rows, exp_F[rows, None, :] * exp_U

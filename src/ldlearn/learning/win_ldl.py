@@ -1,6 +1,5 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -22,12 +21,14 @@ class SimplexLearner(Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _capabilities = Capabilities(incomplete_degrees=True)
-
-    _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.incomplete_degrees = True
+        return tags
 
     def _fit(self, X: Array, D: Array) -> None:
         scaling = feature_scaling(X)
@@ -122,14 +123,13 @@ class WInLDL(SimplexLearner):
     l2: NonNegative = 1.0
 
     def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
-        known = ~np.isnan(D)
-        weights = np.where(known, 4.0 ** (1.0 - np.where(known, D, 0.0)), 0.0)
+        weights = np.nan_to_num(4.0 ** (1.0 - D))
         ratios = penalty / factors.values[:, None] ** 2  # |W|^2 is the sum of |V_k|^2 / values_k^2
 
         def shrink(A: Array, t: float) -> Array:
             return A / (1.0 + 2.0 * t * ratios)
 
         fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
-        squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
-        self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
+        squares = np.nansum(weights * (fit.fitted - D) ** 2)
+        self.objective_ = 0.5 * squares + np.sum(ratios * fit.V**2)
         return fit

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
@@ -531,7 +532,7 @@ def read_model_rows(
                 degrees = truth
             elif hasattr(model.estimator, "enhance"):
                 recovered = (labels == 1).any(axis=1)
-                if not model.estimator.capabilities().unknown_labels:
+                if not get_tags(model.estimator).unknown_labels:
                     recovered &= ~np.isnan(labels).any(axis=1)
                 degrees = np.full(labels.shape, np.nan)
                 if recovered.any():

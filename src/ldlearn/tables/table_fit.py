@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from ldlearn._messages import format_list
 from ldlearn.base.discovery import installed_versions
@@ -258,7 +259,7 @@ def _fit_classifier(
     None if it is the method itself, would be slow (numbers times labels above ``max_size``) or
     fails: validation does not depend on it.
     """
-    zeros: Literal["none", "less"] = "none" if estimator.capabilities().keeps_zeros else "less"
+    zeros: Literal["none", "less"] = "none" if get_tags(estimator).keeps_zeros else "less"
     # A classifier refuses rows without a positive label.
     rows = np.nansum(T, axis=1) > 0
     if isinstance(estimator, FromClassifier) or rows.sum() * X.shape[1] * T.shape[1] > max_size:

@@ -1,13 +1,13 @@
 """Labels of tables and data sets: what an estimator is fitted on, and what predictions are compared
 with."""
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from ldlearn._messages import check_choice, describe_rows
 from ldlearn.core.simplex import normalize_rows
@@ -128,7 +128,7 @@ class TableLabels:
             return self._vote_targets(estimator)
         row_data, values, messages = {}, self.values, []
         if self.kind == "mixed":
-            if "degrees" not in inspect.signature(estimator.fit).parameters:
+            if not get_tags(estimator).degrees:
                 raise ParameterError(
                     f"{type(estimator).__name__} takes no degrees of some rows; DLDL does."
                 )
@@ -152,29 +152,30 @@ class TableLabels:
         voted = totals > 0
         if not voted.any():
             raise TableError("there are no votes: every count is 0.")
-        name, accepted = type(estimator).__name__, inspect.signature(estimator.fit).parameters
+        name = type(estimator).__name__
+        tags = get_tags(estimator)
         row_data = {"sample_weight": totals}
         if estimator.kind == _TAKES_DISTRIBUTIONS:
             # A row without votes has sample weight 0, so that any distribution will do for it.
             y = np.where(voted[:, None], degrees, 1.0 / len(self.names))
         else:
             y = np.where(voted[:, None], self.values > 0, np.nan)
-            if "n_raters" in accepted:
+            if tags.n_raters:
                 # Of a row without votes every label is unknown, so that any number will do.
                 row_data = {"n_raters": np.maximum(totals, 1.0)}
-            elif "degrees" in accepted:
+            elif tags.degrees:
                 row_data["degrees"] = degrees
             else:
                 row_data = {}
                 messages.append(
                     f"{name} takes no degrees: it is fitted on which labels got any vote."
                 )
-        if row_data.keys() - accepted.keys():
+        used = {key: value for key, value in row_data.items() if getattr(tags, key)}
+        if len(used) < len(row_data):
             messages.append(
                 f"{name} takes no sample weights: every row counts once, whatever its number of votes."
             )
-        row_data = {key: value for key, value in row_data.items() if key in accepted}
-        return TrainingTargets(y, row_data, degrees, "votes", messages)
+        return TrainingTargets(y, used, degrees, "votes", messages)
 
     def handle_empty_rows(self, how: str) -> tuple[Self, NDArray[np.intp]]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows
@@ -190,7 +191,7 @@ class TableLabels:
     def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
         """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many
         labels are positive."""
-        if not (self.is_logical and estimator.capabilities().keeps_zeros):
+        if not (self.is_logical and get_tags(estimator).keeps_zeros):
             return
         labels = fill_unknown(*split_observed(_to_logical(self.values)))
         n_labels = len(self.names)
@@ -207,7 +208,7 @@ class TableLabels:
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
         if estimator.kind == _TAKES_DISTRIBUTIONS:
-            if not estimator.capabilities().incomplete_degrees:
+            if not get_tags(estimator).incomplete_degrees:
                 advice = "write its degree, drop the row, or use --method IncomLDL or WInLDL, which take missing ones."
                 self.check_all_known(advice)
             return self.check_degrees(may_be_missing=True)
@@ -218,7 +219,7 @@ class TableLabels:
     def check_logical(self, estimator: Any, advice: str) -> Matrix:
         """The labels, which must be 0/1, and known unless the estimator takes others."""
         self.check_zero_or_one(advice)
-        may_be_unknown = estimator.capabilities().unknown_labels
+        may_be_unknown = get_tags(estimator).unknown_labels
         if not may_be_unknown:
             self.check_all_known(
                 f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does."

@@ -173,7 +173,7 @@ class TableModel:
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
         row_data = dict(targets.row_data)
-        if table.columns.groups is not None and model.estimator.capabilities().groups:
+        if table.columns.groups is not None and get_tags(model.estimator).groups:
             row_data["groups"] = table.named_groups
         with warnings.catch_warnings():
             # Numbers are standardised; words, categories and embeddings have another scale on

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base.estimator import set_output, wrap_output
+from ldlearn.base.output import set_output, wrap_output
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError

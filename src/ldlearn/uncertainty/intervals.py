@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import JointModel
-from ldlearn.base.estimator import wrap_output
+from ldlearn.base.output import wrap_output
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.simplex import Array, Indices, Mask
