@@ -315,7 +315,7 @@ def _write_content(file: IO[bytes], content: dict[str, Any], arrays: list[Array]
             blobs.append(np.ascontiguousarray(array.T if columnwise else array).data)
     text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode()
     _check_json(text)
-    parts = [len(text).to_bytes(8, "little"), text, *blobs]
+    parts: list[Any] = [len(text).to_bytes(8, "little"), text, *blobs]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)

@@ -16,7 +16,7 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError
 from ldlearn.learning import MLPLDL, BoostedLDL
-from ldlearn.tables.description import linear_softmax
+from ldlearn.tables.description import softmax_coefficients
 from ldlearn.tables.features import HANDLERS
 from ldlearn.tables.files import write_file
 from ldlearn.tables.table_model import TableModel
@@ -67,7 +67,7 @@ def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
 
 def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
     """The prediction of a fitted estimator for the features X."""
-    linear = linear_softmax(estimator)
+    linear = softmax_coefficients(estimator)
     if linear is not None:
         return graph.softmax(graph.affine(X, linear[0].T, linear[1]))
     feature_map = getattr(estimator, "feature_map_", None)
