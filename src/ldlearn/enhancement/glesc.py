@@ -162,7 +162,7 @@ class GLESC(Enhancer):
             gap = rest - E
 
             lengths = [float(np.linalg.norm(part)) for part in np.split(gap, cuts)]
-            self.converged_ = max(distance, *lengths) < self.tol
+            self.converged_ = bool(max(distance, *lengths) < self.tol)
             Y = Y + mu * gap
             mu = min(2.0 * mu, 1e11)  # as released, like the next
             previous = rho
