@@ -69,8 +69,8 @@ for path in paths:
         outcome = str(error)
     except Exception as error:
         outcome = f"UNEXPECTED {error!r}"
-    seconds = time.process_time() - start
-    print(json.dumps([outcome, seconds, megabytes("VmHWM") - before]), flush=True)
+    elapsed = time.process_time() - start
+    print(json.dumps([outcome, elapsed, megabytes("VmHWM") - before]), flush=True)
 """
 
 

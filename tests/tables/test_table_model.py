@@ -40,7 +40,7 @@ from ldlearn.tables import (
     table_fit,
 )
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.description import linear_softmax, strongest_features
+from ldlearn.tables.description import softmax_coefficients, strongest_features
 from ldlearn.tables.table_fit import _fit_plain_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 
@@ -274,10 +274,10 @@ def test_classifier_baseline_is_scored_for_small_tables(tmp_path, monkeypatch):
 
 
 def test_linear_models_are_recognised_and_explained():
-    assert linear_softmax(fitted(estimator=DLDL(feature_map="rbf")).estimator) is None
+    assert softmax_coefficients(fitted(estimator=DLDL(feature_map="rbf")).estimator) is None
     for estimator in (DLDL(), EnhanceThenLearn(enhancer=PriorLE(), learner=SABFGS())):
         model = fitted(estimator=estimator)
-        coef, intercept = linear_softmax(model.estimator)
+        coef, intercept = softmax_coefficients(model.estimator)
         assert coef.shape == (3, 5)
         assert intercept.shape == (3,)
     assert strongest_features(model)[LABELS[1]][0][0] == "height"
