@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from ldlearn._messages import normalize_name
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
+from ldlearn.tables.columns import MARKS, mark_if_ambiguous
 from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
+from ldlearn.tables.options import Columns
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.

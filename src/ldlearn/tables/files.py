@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableError
+from ldlearn.tables.options import cli_option
 
 PIPE = "-"
 BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
@@ -181,9 +182,9 @@ class Dialect:
         Any name that Python knows, such as "utf-8" or "cp1252".
     """
 
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
+    delimiter: str | None = cli_option("CHAR", "Column separator; default: detected.")
+    decimal: str | None = cli_option("CHAR", "Decimal mark, . or ,; default: detected.")
+    encoding: str | None = cli_option("NAME", "Text encoding; default: detected.")
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
@@ -211,17 +212,17 @@ class ReadingOptions:
     format : str, optional
         Format of the file, if it cannot be inferred from its name.
     dialect : Dialect
-        Dialect of a text table, as far as the user gives it.
+        Separator, decimal mark and encoding of a text table; they are detected if not given.
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
     progress : callable
-        Reports the progress of reading.
+        Reports the progress of reading; see `Progress`.
     max_bytes : int, optional
         The largest number of bytes that the table may take; by default it follows from the size of
         the file.
     """
 
-    format: str | None = None
+    format: str | None = cli_option("FMT", "Format of standard input; default csv.", None, "--from")
     dialect: Dialect = Dialect()
     on_message: OnMessage | None = None
     progress: Progress = no_progress

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import Columns, check_distinct, find_columns, find_marked_labels
+from ldlearn.tables.columns import check_distinct, find_columns, find_marked_labels
 from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput, is_gzip
+from ldlearn.tables.options import Columns
 from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
