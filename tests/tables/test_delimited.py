@@ -16,7 +16,7 @@ from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table, save_model
 from ldlearn.tables import source as source_module
-from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
+from ldlearn.tables.delimited import _detect_dialect, _RowLengthCheck
 from ldlearn.tables.files import Dialect, Input, ReadingOptions
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.values import read_numbers
@@ -125,9 +125,11 @@ def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
     numbers."""
     for row in ("2,9", "7"):
         text = f"x;tags;y\n1;2,9;5\n2;{row};6\n3;4,9;7\n"
-        assert detect_dialect(text.encode(), Input("x.csv", list_column="tags"), ";").decimal == "."
-        assert detect_dialect(text.encode(), Input("x.csv"), ";").decimal == ","
-    assert detect_dialect(b"x;tags\n1;2,9\n2;1,2,3\n", Input("x.csv"), ";").decimal == "."
+        assert (
+            _detect_dialect(text.encode(), Input("x.csv", list_column="tags"), ";").decimal == "."
+        )
+        assert _detect_dialect(text.encode(), Input("x.csv"), ";").decimal == ","
+    assert _detect_dialect(b"x;tags\n1;2,9\n2;1,2,3\n", Input("x.csv"), ";").decimal == "."
     path = tmp_path / "lists.csv"
     for separator, fraction in (
         (",", ""),
@@ -173,7 +175,7 @@ def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
     ],
 )
 def test_ambiguous_dialects_use_the_defaults(text, delimiter, decimal):
-    dialect = detect_dialect(text.encode(), Input("x.csv"), ",")
+    dialect = _detect_dialect(text.encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
 
 
@@ -189,7 +191,7 @@ def test_dialect_of_numbers_with_decimal_points_is_detected(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [
         delimiter.join(f"{x:.2f}" for x in row) for row in rows
     ]
-    dialect = detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
+    dialect = _detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
 
 

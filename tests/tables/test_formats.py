@@ -24,7 +24,14 @@ from ldlearn.datasets import (
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables import load_model
 from ldlearn.tables.files import Input, ReadingOptions
-from ldlearn.tables.formats import FORMATS, Format, check_output, format_of, open_table, write_table
+from ldlearn.tables.formats import (
+    _FORMATS,
+    Format,
+    check_output,
+    format_of,
+    open_table,
+    write_table,
+)
 from ldlearn.tables.source import Source, make_frame
 
 KNOWN = {"csv", "tsv", "jsonl", "json", "parquet", "feather", "npz", "npy", "mat", "xlsx", "arff"}
@@ -64,7 +71,7 @@ def toy(monkeypatch, tmp_path):
     """Register the new format with one line; return the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "toy_format", sys.modules[__name__])
-    monkeypatch.setitem(FORMATS, "toy", "toy_format:TOY")
+    monkeypatch.setitem(_FORMATS, "toy", "toy_format:TOY")
     return tmp_path
 
 
@@ -221,7 +228,7 @@ def write_rows(path, rows):
 
 
 def test_format_of():
-    assert set(FORMATS) >= KNOWN
+    assert set(_FORMATS) >= KNOWN
     assert [format_of(name) for name in ("a.CSV", "b.tar.npz", "-")] == ["csv", "npz", "csv"]
     assert format_of("/dev/stdout", "tsv") == "tsv"
     with pytest.raises(
@@ -235,7 +242,7 @@ def test_format_of():
 
 
 def test_read_errors_name_the_file(tmp_path, monkeypatch):
-    for suffix in FORMATS:
+    for suffix in _FORMATS:
         name = str(tmp_path / f"none.{suffix}")
         with (
             pytest.raises(FileError, match=f"none.{suffix}: there is no such file"),

@@ -20,7 +20,7 @@ from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import DatasetError, MissingDependencyError
 from ldlearn.tables.files import OnMessage, atomic_write, convert_os_errors
 
-OnDownload = Callable[[int, int | None], None]
+_OnDownload = Callable[[int, int | None], None]
 
 _LARGEST_DOWNLOAD = 1 << 31  # of a file whose size is unknown
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})  # temporary failures of a server
@@ -68,7 +68,7 @@ def dataset_info(name: str) -> DatasetInfo:
 def fetch_dataset(
     name: str,
     *,
-    progress: bool | OnDownload = False,
+    progress: bool | _OnDownload = False,
     timeout: float = 30.0,
     retries: int = 4,
     on_message: OnMessage | None = None,
@@ -195,7 +195,7 @@ def download(
     timeout: float = 30.0,
     retries: int = 4,
     pause: float = 0.5,
-    progress: bool | OnDownload = False,
+    progress: bool | _OnDownload = False,
 ) -> Path:
     """Download a file into a folder, under a name that it gets only once it is whole and verified.
 
@@ -250,7 +250,7 @@ class _FailedAttempt(Exception):
 
 
 def _receive(
-    url: str, file: IO[bytes], expected: Checksum, timeout: float, report: OnDownload
+    url: str, file: IO[bytes], expected: Checksum, timeout: float, report: _OnDownload
 ) -> None:
     requests = import_optional("requests", "datasets", "Downloads")
     try:

@@ -15,7 +15,7 @@ from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError
 
-LogicalLabels = NDArray[np.int8]
+_LogicalLabels = NDArray[np.int8]
 
 BLOCK_ROWS = 2048  # part of what a seed means: another number would draw other rows
 _DEGREE_MODES = ("threshold", "votes", "top-k")
@@ -57,7 +57,7 @@ class LabelSampler:
         }
         _check_rules(self, rules)
 
-    def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> LogicalLabels:
+    def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> _LogicalLabels:
         """Labels of these distributions."""
         if self.mode == "votes":
             votes = rng.multinomial(self.n_raters, self._vote_shares(D, rng))
@@ -69,7 +69,7 @@ class LabelSampler:
             Y = binarize(D, delta=self.threshold) | binarize(D, "top-k", k=1)
         return self.drop_positives(Y, rng)
 
-    def draw_presence(self, logits: Array, rng: np.random.Generator) -> LogicalLabels:
+    def draw_presence(self, logits: Array, rng: np.random.Generator) -> _LogicalLabels:
         """Each label by itself with the odds ``exp(logit)``, given that there is at least one."""
         chance = expit(logits)
         # The probability that this label or a later one is present.
@@ -89,7 +89,7 @@ class LabelSampler:
         # multinomial refuses shares whose sum exceeds 1, be it by rounding
         return normalize_rows(D)
 
-    def drop_positives(self, Y: LogicalLabels, rng: np.random.Generator) -> LogicalLabels:
+    def drop_positives(self, Y: _LogicalLabels, rng: np.random.Generator) -> _LogicalLabels:
         """Each positive is lost with probability `missing`, but the last of a row stays."""
         if self.missing == 0:
             return Y
@@ -109,7 +109,7 @@ def make_logical_labels(
     k: int = 2,
     missing: float = 0.0,
     random_state: int = 0,
-) -> LogicalLabels:
+) -> _LogicalLabels:
     """0/1 labels as they may come about from label distributions; every row has a positive one.
 
     Parameters

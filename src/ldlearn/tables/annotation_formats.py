@@ -54,7 +54,7 @@ _ITEM = (
     "id",
 )
 _PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
-_RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
+_RATER = (*_PEOPLE, *map("{}id".format, _PEOPLE), "username", "completedby")
 _LABEL = (
     "label",
     "labels",
@@ -83,7 +83,9 @@ _LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that 
 
 def is_task(record: Any) -> bool:
     """Whether a JSON object holds annotations of several raters."""
-    found = record.get("annotations") if isinstance(record, Mapping) else None
+    if not isinstance(record, Mapping):
+        return False
+    found = record.get("annotations")
     return isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
 
 
@@ -152,7 +154,7 @@ def parse_tasks(
         raise TableError(f"there is no question {question!r}; {advice}")
     found = []
     for number, task in enumerate(tasks, start=1):
-        item = as_text(task.get("id")) or str(number)
+        item = _as_text(task.get("id")) or str(number)
         features = _task_features(task)
         for annotation in _task_annotations(task):
             who = annotation.get("completed_by", annotation.get("user"))
@@ -164,7 +166,7 @@ def parse_tasks(
                     labels += parse_labels(_raw_labels(part), number, question)
             if annotation.get("was_cancelled"):
                 labels = []
-            found.append(Annotation(item, as_text(who), labels, features))
+            found.append(Annotation(item, _as_text(who), labels, features))
     return found
 
 
@@ -177,14 +179,19 @@ def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(task.get("data"), Mapping):
         return _flatten(task["data"])
     aside = {"id", "annotations"} | _METADATA
-    names = [name for name in task if normalize_name(name) not in aside]
-    return _flatten({name: task[name] for name in names})
+    features = {}
+    for name, value in task.items():
+        if normalize_name(name) not in aside:
+            features[name] = value
+    return _flatten(features)
 
 
 def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The parts of an annotation that name labels; one of doccano is itself such a part."""
     if "result" not in annotation:
-        return [{"type": "label", "value": annotation}] if "label" in annotation else []
+        if "label" not in annotation:
+            return []
+        return [{"type": "label", "value": annotation}]
     parts = []
     for part in annotation["result"] or ():
         has_value = isinstance(part, Mapping) and isinstance(part.get("value"), Mapping)
@@ -199,7 +206,10 @@ def _raw_labels(part: Mapping[str, Any]) -> Any:
 
 
 def _first_entry(entries: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    return next((entries[key] for key in keys if key in entries), None)
+    for key in keys:
+        if key in entries:
+            return entries[key]
+    return None
 
 
 def parse_labels(
@@ -245,7 +255,7 @@ def _find_labels(value: Any, row: object, column: str | None, separator: str) ->
         # {"joy": 1.0, "fear": 0.0}
         if all(isinstance(degree, int | float) for degree in value.values()):
             return [str(name) for name, degree in value.items() if degree >= 0.5]
-    text = as_text(value)
+    text = _as_text(value)
     if text is None:
         problem = "it holds no label; a text, a number or a list of them is needed."
         raise TableError(problem, row=row, column=column)
@@ -297,7 +307,7 @@ def _parse_item(item: str) -> Any:
 
 def _check_label_name(name: str, row: object, column: str | None) -> None:
     """Refuse what may be a part of a list that could not be parsed."""
-    has_bracket = any(mark in name for mark in "[]{}") or name.count("(") != name.count(")")
+    has_bracket = not set("[]{}").isdisjoint(name) or name.count("(") != name.count(")")
     # An apostrophe within a name is none.
     has_quote = name[0] in _QUOTES or name[-1] in _QUOTES or name.count('"') % 2 == 1
     if has_bracket or has_quote:
@@ -306,7 +316,7 @@ def _check_label_name(name: str, row: object, column: str | None) -> None:
         raise TableError(f"{problem}; {advice}.", row=row, column=column)
 
 
-def as_text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     """A name or a number as text; None where there is none."""
     if is_empty(value) or isinstance(value, Mapping | list):
         return None
@@ -376,8 +386,8 @@ class LongFormat:
         found = []
         labels = self._parse_labels(rows)
         for position, (number, row) in enumerate(rows.items(), start=1):
-            item = as_text(row.get(self.roles.get("item")))
-            rater = as_text(row.get(self.roles.get("rater")))
+            item = _as_text(row.get(self.roles.get("item")))
+            rater = _as_text(row.get(self.roles.get("rater")))
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
                 raise TableError(problem, row=number, column=self.roles["item"])
@@ -414,8 +424,10 @@ def find_long_format(
         if role not in found:
             taken = set(chain(*found.values()))
             # Reversed, so that of two columns spelled alike the first is found.
-            free = [name for name in reversed(names) if name not in taken]
-            spelled = {normalize_name(name): name for name in free}
+            spelled = {}
+            for name in reversed(names):
+                if name not in taken:
+                    spelled[normalize_name(name)] = name
             if name := _first_entry(spelled, usual):
                 found[role] = [name]
     listing = f"the columns are {format_list(names, 12)}"

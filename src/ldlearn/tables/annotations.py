@@ -139,7 +139,7 @@ def read_annotations(
         with prefix_errors(path):
             found, columns = _read_annotation_file(input, given, len(files) == 1, budget)
         annotations += found
-        messages.append(_TASKS_TITLE if columns is None else columns.describe())
+        messages.append(columns.describe() if columns else _TASKS_TITLE)
         if columns is not None:
             labels += columns.label_names
             id = columns.roles.get("item", "id")
@@ -161,7 +161,7 @@ def _read_annotation_file(
         opened = OpenInput(input, "JSON")
         parse = parse_list if kind == "json" else parse_lines
         with opened.stack, opened.convert_errors():
-            objects = [as_task(found) for found in parse(opened)]
+            objects = list(map(as_task, parse(opened)))
         budget.size += opened.budget.size
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
@@ -230,7 +230,9 @@ def _count_raters(
         "repeated annotations (same item, rater and label)": len(found) - len(triples),
         "items without a label": len(items) - len(counts),
     }
-    messages += [f"{number:,} {what} are left out" for what, number in left_out.items() if number]
+    for what, number in left_out.items():
+        if number:
+            messages.append(f"{number:,} {what} are left out")
     features, unusable = _features_by_item(annotations)
     if unusable:
         reason = "they hold lists or differ between the annotations of one item"

@@ -90,11 +90,12 @@ def _open_arff(opened: OpenInput) -> ArraySource:
         field = "Y"
     source = ArraySource(opened, *arrays)
     source.texts = {"name": _unquote(relation).split(": -C")[0]}
-    source.labels = {field: labels} if labels else {}
+    if labels:
+        source.labels = {field: labels}
+    source.names = []
     marked = set(labels)
-    source.names = [
-        mark_if_ambiguous(name, field if i in marked else "X") for i, name in enumerate(names)
-    ]
+    for i, name in enumerate(names):
+        source.names.append(mark_if_ambiguous(name, field if i in marked else "X"))
     return source
 
 
@@ -140,8 +141,10 @@ def _mulan_labels(path: Path, names: list[str]) -> list[int]:
     if not companion.is_file():
         return []
     found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
+    if not found:
+        return []
     labels = [html.unescape(name[1:-1]) for name in found]
-    return find_columns(names, labels, companion.name) if labels else []
+    return find_columns(names, labels, companion.name)
 
 
 def _meka_labels(relation: str, n_attributes: int) -> list[int]:
@@ -170,8 +173,12 @@ def _read_columns(
         else:
             texts[i] = []
     is_sparse = False
-    rows = (text for line in lines if (text := line.strip()) and text[0] != "%")
-    for row, text in enumerate(rows, start=1):
+    row = 0
+    for line in lines:
+        text = line.strip()
+        if not text or text.startswith("%"):
+            continue
+        row += 1
         if row == 1:
             is_sparse = text.startswith("{")
         split = _sparse_cells if is_sparse else _dense_cells
@@ -184,27 +191,33 @@ def _read_columns(
         starts.append(len(values))
         for i, column in texts.items():
             column.append(attributes[i].parse(cells.get(i, "0"), row))
-    shape = (len(starts) - 1, len(numeric))
-    numbers = scipy.sparse.csr_array(tuple(map(np.array, (values, places, starts))), shape=shape)
-    columns = {i: ("numbers", j) for i, j in numeric.items()}
+    parts = tuple(map(np.array, (values, places, starts)))
+    numbers = scipy.sparse.csr_array(parts, shape=(row, len(numeric)))
     arrays: dict[str, Any] = {"numbers": numbers}
+    columns: list[tuple[str, int]] = []
+    dense = set(labels)
     # A missing value is no zero.
-    if not is_sparse or np.isnan(numbers.data).any():
-        budget.check(8 * shape[0] * shape[1])
+    if not is_sparse or np.isnan(values).any():
+        budget.check(8 * row * len(numeric))
         arrays["numbers"] = numbers.toarray()
-    else:
-        dense = [i for i in labels if i in numeric]
-        budget.check(8 * shape[0] * len(dense))
-        arrays["labels"] = numbers[:, [numeric[i] for i in dense]].toarray()
-        columns |= {i: ("labels", j) for j, i in enumerate(dense)}
-    for i, cells_of_column in texts.items():
-        arrays[str(i)] = np.array(cells_of_column, dtype=object).reshape(-1, 1)
-        columns[i] = (str(i), 0)
-    return arrays, [columns[i] for i in range(len(attributes))]
+        dense = set()
+    for i in range(len(attributes)):
+        key = str(i)
+        if i in texts:
+            arrays[key] = np.array(texts[i], dtype=object).reshape(-1, 1)
+            columns.append((key, 0))
+        elif i in dense:
+            budget.spend(8 * row)
+            arrays[key] = numbers[:, [numeric[i]]].toarray()
+            columns.append((key, 0))
+        else:
+            columns.append(("numbers", numeric[i]))
+    return arrays, columns
 
 
 def _dense_cells(text: str, row: int, width: int) -> Mapping[int, str]:
-    cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
+    has_quotes = "'" in text or '"' in text
+    cells = _split_quoted(text) if has_quotes else text.split(",")
     if len(cells) != width:
         raise TableError(f"it has {len(cells)} values for {width} attributes.", row=row)
     return dict(enumerate(cells))

@@ -112,13 +112,14 @@ class ArraySource(Source):
 
     def _select(self, positions: list[int]) -> Any:
         """These columns side by side."""
-        names = {self._columns[i][0] for i in positions}
-        if len(names) > 1:
-            self.budget.check(8 * self._common_length(positions) * len(positions))
+        names, columns = zip(*map(self._columns.__getitem__, positions), strict=True)
+        if len(set(names)) > 1:
+            n_rows = self._common_length(positions)
+            self.budget.check(8 * n_rows * len(positions))
             return np.column_stack([to_dense(self._select([i])) for i in positions])
-        array = self._arrays[names.pop()]
-        columns = [self._columns[i][1] for i in positions]
-        return array if columns == list(range(array.shape[1])) else array[:, columns]
+        array = self._arrays[names[0]]
+        is_whole = columns == tuple(range(array.shape[1]))
+        return array if is_whole else array[:, list(columns)]
 
     def _common_length(self, positions: Iterable[int]) -> int:
         """Number of rows, which all arrays that hold these columns must have."""
@@ -145,15 +146,17 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
     kept = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
     width = sum(math.prod(array.shape[1:]) for array in kept.values())
     opened.budget.check_columns(width, max(map(len, kept), default=0))
-    matrices = [name for name, array in kept.items() if array.ndim == 2]
-    features = _first_present("X", matrices)
-    others = [name for name in matrices if name != features]
-    fields = {field: name for field in MARKS if (name := _first_present(field, others))}
-    held = {features: "X"}
-    for field, name in fields.items():
-        # A single matrix called labels may hold degrees, 0/1 labels or votes: its values decide.
-        held[name] = field if is_own or len(fields) > 1 else "auto"
-    shared = list(held)[2:]  # two label matrices cannot share names
+    matrices = {name for name, array in kept.items() if array.ndim == 2}
+    held = {}
+    for field in ("X", *MARKS):
+        name = _first_present(field, matrices.difference(held))
+        if name:
+            held[name] = field
+    features = next((name for name in held if held[name] == "X"), "")
+    label_matrices = [name for name in held if name != features]
+    # A single matrix called labels may hold degrees, 0/1 labels or votes: its values decide.
+    if len(label_matrices) == 1 and not is_own:
+        held[label_matrices[0]] = "auto"
     names: list[str] = []
     columns: list[tuple[str, int]] = []
     unnamed: set[int] = set()
@@ -161,7 +164,11 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
     for name, array in kept.items():
         start = len(names)
         field = held.get(name, "")
-        given = known["feature_names" if field == "X" else "label_names"] if field else []
+        given = []
+        if name == features:
+            given = known["feature_names"]
+        elif field:
+            given = known["label_names"]
         if array.ndim == 1:
             names.append(name)
             kept[name] = array.reshape(-1, 1)
@@ -169,7 +176,7 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
             # Names that do not fit the matrix are those of something else.
             names += [f"{name}{j}" for j in range(array.shape[1])]
             unnamed.update(range(start, len(names)))
-        elif name in shared:
+        elif name in label_matrices[1:]:  # two label matrices cannot share names
             names += [MARKS[field] + label for label in given]
         else:
             names += [mark_if_ambiguous(label, field) for label in given]
@@ -181,7 +188,7 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
     source.unnamed = frozenset(unnamed)
     source.texts = known["texts"]
     source.features = groups.get(features)
-    source.labels = {held[name]: groups[name] for name in fields.values()}
+    source.labels = {held[name]: groups[name] for name in label_matrices}
     return source
 
 
@@ -212,7 +219,10 @@ def _first_present(field: str, present: Iterable[str]) -> str:
     # Capital letters win: x and X may both be there.
     for name in sorted(present, reverse=True):
         spelled[normalize_name(name).removeprefix("train")] = name
-    return next((spelled[name] for name in _USUAL_NAMES[field] if name in spelled), "")
+    for name in _USUAL_NAMES[field]:
+        if name in spelled:
+            return spelled[name]
+    return ""
 
 
 def to_arrays(content: DatasetContent) -> dict[str, Any]:
@@ -237,7 +247,9 @@ def read_npz(path: Path, budget: Budget) -> dict[str, Any]:
         for member in members:
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as file:
-                arrays[name] = _read_array(file, member.file_size, budget, f"the array {name!r}")
+                arrays[name] = _read_npy_array(
+                    file, member.file_size, budget, f"the array {name!r}"
+                )
     if not arrays.keys() >= {*_SPARSE_PARTS}:
         return arrays
     data, indices, starts, shape, format = map(arrays.pop, _SPARSE_PARTS)
@@ -252,10 +264,10 @@ def read_npz(path: Path, budget: Budget) -> dict[str, Any]:
 def read_npy(path: Path, budget: Budget) -> NDArray[Any]:
     """The array of an .npy file."""
     with path.open("rb") as file:
-        return _read_array(file, path.stat().st_size, budget)
+        return _read_npy_array(file, path.stat().st_size, budget)
 
 
-def _read_array(
+def _read_npy_array(
     file: IO[bytes], size: int, budget: Budget, what: str = "the array"
 ) -> NDArray[Any]:
     """Read an array of ``size`` bytes, with which its header must agree."""
@@ -290,10 +302,15 @@ def _open_npy(opened: OpenInput) -> ArraySource:
     """
     input = opened.input
     if input.has_path:
-        parts = {field: _part_path(input.table, field) for field in ("X", *MARKS)}
-        found = {field: part for field, part in parts.items() if part.is_file()}
+        found = {}
+        size = 0
+        for field in ("X", *MARKS):
+            part = _part_path(input.table, field)
+            if part.is_file():
+                found[field] = part
+                size += part.stat().st_size
         if "X" in found and len(found) > 1:
-            opened.budget.size = sum(part.stat().st_size for part in found.values())
+            opened.budget.size = size
             # The endings of the names show what the labels are, as the description in a file of
             # ours would.
             arrays: dict[str, Any] = {META: "{}"}
@@ -362,7 +379,7 @@ def _write_npy(output: TableOutput, content: DatasetContent) -> None:
         np.save(file, matrix, allow_pickle=False)
 
 
-def read_libsvm(path: Path, budget: Budget) -> dict[str, Any]:
+def _read_libsvm(path: Path, budget: Budget) -> dict[str, Any]:
     """Features (sparse) and logical labels; label numbers in ascending order become the columns."""
     from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
     from sklearn.preprocessing import MultiLabelBinarizer
@@ -375,7 +392,9 @@ def read_libsvm(path: Path, budget: Budget) -> dict[str, Any]:
     known = parse_meta(comment or "{}", budget)
     # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
     n_features = len(known["feature_names"])
-    own = {"n_features": n_features, "zero_based": False} if n_features else {}
+    own: dict[str, Any] = {}
+    if n_features:
+        own = {"n_features": n_features, "zero_based": False}
     X, targets = load_svmlight_file(str(path), multilabel=True, **own)
     budget.check_columns(X.shape[1])
     numbers = sorted(set().union(*targets))
@@ -431,4 +450,4 @@ def _with_explicit_zeros(X: Any) -> Any:
 
 NPZ = Format("NPZ", partial(open_arrays, read=read_npz), write_content=_write_npz)
 NPY = Format("a NumPy array", _open_npy, write_content=_write_npy)
-LIBSVM = Format("LIBSVM", partial(open_arrays, read=read_libsvm), write_content=_write_libsvm)
+LIBSVM = Format("LIBSVM", partial(open_arrays, read=_read_libsvm), write_content=_write_libsvm)

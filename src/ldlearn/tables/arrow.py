@@ -35,7 +35,7 @@ _VIEW_BYTES = 16  # length, first characters, buffer and place
 _TEXT_TYPES = ("string", "large_string", "string_view", "null", "bool")
 
 
-class ArrowSource(Source):
+class _ArrowSource(Source):
     """A column table; only the wanted columns are read. A column of lists becomes several."""
 
     def __init__(self, opened: OpenInput, format: str) -> None:
@@ -130,7 +130,9 @@ class ArrowSource(Source):
         wanted = list(dict.fromkeys(self._file_columns[i][0] for i in kinds))
         row = 1
         for batch in self._batches(wanted):
-            arrays = {name: self._read_values(batch.column(name), name, row) for name in wanted}
+            arrays = {}
+            for name in wanted:
+                arrays[name] = self._read_values(batch.column(name), name, row)
             columns = {}
             for i in kinds:
                 name, k = self._file_columns[i]
@@ -173,12 +175,17 @@ class ArrowSource(Source):
         matrices = {}
         for field, positions in groups.items():
             self.budget.check(8 * self._n_rows * len(positions))
-            types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
+            types = set()
+            for i in positions:
+                name, _ = self._file_columns[i]
+                types.add(str(self._file.schema.field(name).type))
             dtype = np.float32 if types == {"float"} else np.float64
-            matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
+            matrix = np.empty((self._n_rows, len(positions)), dtype=dtype)
             for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
-                some = super().read_matrices({field: [positions[j] for j in columns]})
-                matrices[field][:, columns] = some[field]
+                group = np.take(positions, columns).tolist()
+                some = super().read_matrices({field: group})
+                matrix[:, columns] = some[field]
+            matrices[field] = matrix
         return matrices
 
     def _read_values(self, column: Any, name: str, row: int) -> NDArray[Any]:
@@ -249,10 +256,14 @@ def _parquet_sizes(path: Path, budget: Budget) -> _Sizes:
         footer_bytes = int.from_bytes(file.read(4), "little")
         budget.check(40 * min(footer_bytes, budget.size))
     footer = parquet.read_metadata(path)
-    leaves = [footer.schema.column(j) for j in range(footer.num_columns)]
     names = set(footer.schema.to_arrow_schema().names)
-    roots = [_find_root(leaf.path, names) for leaf in leaves]
-    texts = {leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"}
+    roots = []
+    texts = {}
+    for j in range(footer.num_columns):
+        leaf = footer.schema.column(j)
+        roots.append(_find_root(leaf.path, names))
+        if leaf.logical_type.type == "STRING":
+            texts[j] = leaf.path
     differences = set()
     sizes: Counter[str] = Counter()
     for k in range(footer.num_row_groups):
@@ -263,9 +274,9 @@ def _parquet_sizes(path: Path, budget: Budget) -> _Sizes:
             needed = max(8 * column.num_values, column.total_uncompressed_size)
             budget.check(needed)
             sizes[root] += needed
-            if leaves[j].path in texts and "DELTA" in "".join(column.encodings):
+            if j in texts and "DELTA" in "".join(column.encodings):
                 differences.add(root)
-    return _Sizes(sizes, list(texts), differences)
+    return _Sizes(sizes, list(texts.values()), differences)
 
 
 def _find_root(path: str, names: set[str]) -> str:
@@ -364,7 +375,7 @@ def _write_arrow(output: TableOutput, tables: Iterator[Table], format: str) -> N
 
 
 def _arrow_format(format: str) -> Format:
-    source = partial(ArrowSource, format=format)
+    source = partial(_ArrowSource, format=format)
     return Format(format.title(), source, partial(_write_arrow, format=format))
 
 

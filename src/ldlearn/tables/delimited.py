@@ -47,7 +47,7 @@ _NUMBER_LIST = re.compile(r"\d+(?:,\d+){2,}")  # a number has one decimal comma 
 _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 
 
-class DelimitedSource(Source):
+class _DelimitedSource(Source):
     """A text table; its first row names the columns, unless it holds only numbers."""
 
     def __init__(self, opened: OpenInput, delimiter: str) -> None:
@@ -60,7 +60,7 @@ class DelimitedSource(Source):
         self.budget.check_columns(max(map(line.count, b",;\t|")))
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
-        dialect = detect_dialect(sample, self.input, delimiter, is_whole=self._is_whole)
+        dialect = _detect_dialect(sample, self.input, delimiter, is_whole=self._is_whole)
         self._dialect = dialect
         if dialect.messages:
             self.input.log(", and ".join(dialect.messages))
@@ -71,11 +71,11 @@ class DelimitedSource(Source):
         self._file = opened.file
         if codecs.lookup(dialect.encoding.removesuffix("-sig")).name != "utf-8":
             self._file = io.BufferedReader(_AsUtf8(opened.file, dialect.encoding), BUFFER_BYTES)
-        names = [unguard(name) for name in header]
+        names = list(map(unguard, header))
         n_lines = dialect.lines_above + dialect.header_lines
         # A spreadsheet shows a name that has line breaks in one row; other lines between header and
         # table are empty.
-        self.first_row = 1 + n_lines - sum(name.count("\n") for name in header)
+        self.first_row = 1 + n_lines - "".join(header).count("\n")
         if _is_row_of_numbers(header):
             names = [f"column{i}" for i in range(len(header))]
             n_lines = dialect.lines_above
@@ -95,7 +95,7 @@ class DelimitedSource(Source):
         rows = self._first_rows
         if not rows:
             return
-        is_longer = {len(row) for row in rows} == {self.width + 1}
+        is_longer = set(map(len, rows)) == {self.width + 1}
         if is_longer and not any(row[-1].strip() for row in rows):
             self.width += 1
         last = 0
@@ -112,11 +112,14 @@ class DelimitedSource(Source):
         """
         if self._is_whole and not self._file.peek().strip():
             return
-        texts = {i for i, kind in kinds.items() if kind == "text"}
-        texts |= {i for i in kinds if self.names[i] == self.input.list_column}
-        kinds = {i: "text" if i in texts else "any" for i in kinds}
-        for row in self._first_rows:
-            texts |= {i for i, cell in enumerate(row) if i in kinds and has_leading_zero(cell)}
+        kinds = dict(kinds)
+        texts = set()
+        for i in kinds:
+            if self.names[i] == self.input.list_column:
+                kinds[i] = "text"
+            has_codes = any(has_leading_zero(row[i]) for row in self._first_rows if i < len(row))
+            if has_codes or kinds[i] == "text":
+                texts.add(i)
         pandas = import_pandas()
         options: dict[str, Any] = {}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
@@ -160,7 +163,8 @@ class DelimitedSource(Source):
         self._check_text_columns(frame.shape[1] - len(columns))
         for i in frame.columns.difference(numeric.columns):
             columns[i] = self._convert_texts(frame[i], kinds[i])
-        block = make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + self.first_row)
+        first_row = int(frame.index[0]) + self.first_row
+        block = make_frame({i: columns[i] for i in kinds}, first_row)
         if empty_rows:  # which pandas does not count
             block.index += np.searchsorted(empty_rows, frame.index, side="right")
         return block
@@ -183,7 +187,7 @@ class _RowLengthCheck:
     mere character. ``empty_rows`` has the number of filled rows before every empty one.
     """
 
-    def __init__(self, table: DelimitedSource, file: io.BufferedReader) -> None:
+    def __init__(self, table: _DelimitedSource, file: io.BufferedReader) -> None:
         self.empty_rows: list[int] = []
         self._table = table
         self._file = file
@@ -224,7 +228,8 @@ class _RowLengthCheck:
         self._rest = text[starts[-1] :]
         self._is_checked = len(self._rest) < _LONGEST_LINE_BYTES
         width = self._table.width
-        widths = np.diff(np.searchsorted(np.flatnonzero(is_delimiter), ends), prepend=0) + 1
+        n_before = np.searchsorted(np.flatnonzero(is_delimiter), ends)
+        widths = np.diff(n_before, prepend=0) + 1
         for k in np.flatnonzero(widths != width).tolist():
             row = self._row + k
             if not text[starts[k] : ends[k]].strip():
@@ -277,8 +282,8 @@ def _is_row_of_numbers(names: list[str]) -> bool:
     """Whether the first line is data; other programs call nameless columns 0, 1, 2, ..."""
     if not all(map(is_number, names)):
         return False
-    numbers = [float(name) for name in names]
-    return numbers != [numbers[0] + i for i in range(len(numbers))]
+    numbers = np.array(names, dtype=np.float64)
+    return not np.array_equal(numbers, numbers[0] + np.arange(len(names)))
 
 
 class _DetectedDialect(NamedTuple):
@@ -291,7 +296,7 @@ class _DetectedDialect(NamedTuple):
     messages: list[str]  # what differs from the default
 
 
-def detect_dialect(
+def _detect_dialect(
     sample: bytes, input: Input, usual: str, *, is_whole: bool = True
 ) -> _DetectedDialect:
     """Find the dialect of a table.
@@ -355,11 +360,13 @@ def _find_delimiter(text: str, usual: str, is_whole: bool) -> str:
         n_other = len(widths) - widths.count(widths[0])
         if widths[0] < 2 or n_other > 0.1 * len(widths):
             continue
-        cells = [cell.strip() for cell in islice(chain.from_iterable(rows[1:]), _FIRST_CELLS)]
+        first = islice(chain.from_iterable(rows[1:]), _FIRST_CELLS)
+        cells = list(map(str.strip, first))
         # A number within a table separated by commas has none.
         number = _POINT_NUMBER if mark == "," else _ANY_NUMBER
+        n_numbers = len(list(filter(number.fullmatch, cells)))
         found = irregular if n_other or lines_above else regular
-        found[mark] = len(list(filter(number.fullmatch, cells))) / max(len(cells), 1)
+        found[mark] = n_numbers / max(len(cells), 1)
     found = regular or irregular
     # The first of equals, which is the usual one.
     return max(found, key=found.__getitem__, default=usual)
@@ -385,7 +392,9 @@ def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> tuple[int, in
     widths = [len(row) for row in rows if len(row) > 1]
     width = max(widths, key=widths.count, default=0)
     header = next((k for k, row in enumerate(rows) if not _is_title(row, width)), 0)
-    return starts[header], starts[min(header + 1, len(rows))] - starts[header], rows[header:]
+    lines_above = starts[header]
+    header_lines = starts[min(header + 1, len(rows))] - lines_above
+    return lines_above, header_lines, rows[header:]
 
 
 def _is_title(row: list[str], width: int) -> bool:
@@ -441,7 +450,7 @@ def _write_delimited(output: TableOutput, tables: Iterator[Table], delimiter: st
 
 
 def _delimited_format(delimiter: str) -> Format:
-    source = partial(DelimitedSource, delimiter=delimiter)
+    source = partial(_DelimitedSource, delimiter=delimiter)
     write = partial(_write_delimited, delimiter=delimiter)
     return Format("a text table", source, write, is_text=True)
 

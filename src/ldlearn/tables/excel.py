@@ -36,7 +36,7 @@ _CALAMINE_CELL_BYTES = 32
 _SHARED_NUMBER = re.compile(rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*(?:<|\Z)")
 
 
-class ExcelSource(RowSource):
+class _ExcelSource(RowSource):
     """The first sheet that holds a table; its header is the first row that is nearly full."""
 
     def __init__(self, opened: OpenInput) -> None:
@@ -54,7 +54,7 @@ class ExcelSource(RowSource):
         self._columns = [j for j, cell in enumerate(rows[header]) if cell != ""]
         widths = list(map(_count_filled, rows[header:]))
         self._filled = header + np.flatnonzero(widths)[1:]
-        self._rows = (rows[k] for k in self._filled)
+        self._rows = map(rows.__getitem__, self._filled)
         self.first_row = header + 2
         if max(widths) > len(self._columns):
             self.input.log("columns without a name in the header are left out")
@@ -69,7 +69,7 @@ class ExcelSource(RowSource):
         found = []
         for name in book.sheet_names:
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-            widths = [_count_filled(row) for row in rows]
+            widths = list(map(_count_filled, rows))
             # A header fills at least 80 % of the cells of the fullest of the first rows, a title
             # above it fewer.
             least = max(1, 0.8 * max(widths[:30], default=0))
@@ -165,7 +165,7 @@ def _column_number(letters: bytes) -> int:
 
 
 def _count_filled(row: Row) -> int:
-    return sum(cell != "" for cell in row)
+    return len(row) - row.count("")
 
 
 def _to_plain_value(cell: Any) -> Any:
@@ -203,10 +203,11 @@ def _write_workbook(output: TableOutput, tables: Iterator[Table]) -> None:
             # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
             with convert_os_errors(output.name, "written"):
                 if k == 0:
-                    sheet.append([make_cell(name) for name in table])
-                for row in zip(*(column.tolist() for column in table.values()), strict=True):
-                    sheet.append([make_cell(value) for value in row])
+                    sheet.append(list(map(make_cell, table)))
+                columns = [column.tolist() for column in table.values()]
+                for row in zip(*columns, strict=True):
+                    sheet.append(list(map(make_cell, row)))
     output.save(book.save)
 
 
-EXCEL = Format("an Excel workbook", ExcelSource, _write_workbook)
+EXCEL = Format("an Excel workbook", _ExcelSource, _write_workbook)

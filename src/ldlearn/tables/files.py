@@ -49,7 +49,7 @@ _SEPARATOR_NAMES = {
 }
 
 FilePath = str | os.PathLike[str]
-OnAmount = Callable[[int], None]
+_OnAmount = Callable[[int], None]
 OnMessage = Callable[[str], None]
 
 
@@ -58,7 +58,7 @@ class Progress(Protocol):
 
     def __call__(
         self, task: str, total: int | None, *, is_bytes: bool = False
-    ) -> AbstractContextManager[OnAmount]:
+    ) -> AbstractContextManager[_OnAmount]:
         """Begin a task of this size; None if that is unknown."""
 
 
@@ -67,7 +67,7 @@ def report_nothing(_: object) -> None:
 
 
 @contextmanager
-def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnAmount]:
+def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[_OnAmount]:
     """Report nothing."""
     yield report_nothing
 
@@ -289,7 +289,7 @@ class OpenInput:
 
     input: Input
     title: str = "a table"
-    on_progress: OnAmount = report_nothing
+    on_progress: _OnAmount = report_nothing
     stack: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
@@ -372,7 +372,7 @@ class OpenInput:
 class _CountedReads(io.RawIOBase):
     """The bytes of another file; what is read is counted."""
 
-    def __init__(self, file: Any, on_read: OnAmount) -> None:
+    def __init__(self, file: Any, on_read: _OnAmount) -> None:
         self._file = file
         self._on_read = on_read
 
@@ -385,7 +385,7 @@ class _CountedReads(io.RawIOBase):
         return count
 
 
-def _count_reads(file: Any, on_read: OnAmount) -> io.BufferedReader:
+def _count_reads(file: Any, on_read: _OnAmount) -> io.BufferedReader:
     """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; reads are counted."""
     return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 

@@ -32,7 +32,7 @@ from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
 # then works in read_dataset, write_dataset and every command. Modules are imported when their
 # format is met.
-FORMATS = {
+_FORMATS = {
     "csv": "ldlearn.tables.delimited:CSV",
     "tsv": "ldlearn.tables.delimited:TSV",
     "jsonl": "ldlearn.tables.json_tables:JSONL",
@@ -98,7 +98,8 @@ class DatasetContent:
             return plain
         headings = []
         for name in self.feature_names:
-            headings.append(FEATURE_MARK + name if _needs_mark(name) else name)
+            mark = FEATURE_MARK if _needs_mark(name) else ""
+            headings.append(mark + name)
         for kind in self.labels:
             headings += [MARKS[kind] + name for name in self.label_names]
         check_distinct(headings)
@@ -133,19 +134,24 @@ def _needs_mark(name: str) -> bool:
 def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
     """The content of a table of degrees: its label columns, its numbers as features, its texts."""
     kept = list(chunks)
-    table = {name: np.concatenate([chunk[name] for chunk in kept]) for name in kept[0]}
-    degrees = [table.pop(name) for name in labels]
     numbers = {}
+    degrees = {}
     texts = {}
-    for name, values in table.items():
-        if values.dtype.kind in "biuf":
+    values = np.empty(0)
+    for name in kept[0]:
+        values = np.concatenate([chunk[name] for chunk in kept])
+        if name in labels:
+            degrees[name] = values
+        elif values.dtype.kind in "biuf":
             numbers[name] = values
         else:
             texts[name] = values.astype(str)  # NumPy would pickle objects
-    n_rows = sum(len(next(iter(chunk.values()))) for chunk in kept)
-    X = np.column_stack([np.empty((n_rows, 0), dtype=bool), *numbers.values()])
-    D = {"D": np.column_stack(degrees).astype(np.float64)} if degrees else {}
-    return DatasetContent(X, D, list(numbers), labels, others=texts)
+    X = np.column_stack([np.empty((len(values), 0), dtype=bool), *numbers.values()])
+    matrices = {}
+    if labels:
+        D = np.column_stack([degrees[name] for name in labels])
+        matrices["D"] = D.astype(np.float64)
+    return DatasetContent(X, matrices, list(numbers), labels, others=texts)
 
 
 def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
@@ -156,7 +162,10 @@ def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in ("feature_names", "label_names", "fields"):
         found[key] = list(map(str, meta.get(key, ())))
-    found["texts"] = {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}
+    found["texts"] = {}
+    for key in TEXT_FIELDS:
+        if key in meta:
+            found["texts"][key] = str(meta[key])
     return found
 
 
@@ -187,8 +196,8 @@ class Format:
 
 def format_of(name: str, format: str | None = None) -> str:
     """The format of a table: that given, or that of its ending; a pipe is CSV."""
-    if format is not None and format not in FORMATS:
-        known = ", ".join(FORMATS)
+    if format is not None and format not in _FORMATS:
+        known = ", ".join(_FORMATS)
         raise TableError(f"the format {format!r} is not supported; supported are {known}.")
     if name == PIPE:
         return format or "csv"
@@ -198,24 +207,24 @@ def format_of(name: str, format: str | None = None) -> str:
     ending = suffix[1:]
     if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
-        if ending in FORMATS and FORMATS[ending] != FORMATS[format]:
+        if ending in _FORMATS and _FORMATS[ending] != _FORMATS[format]:
             problem = f"its ending is {suffix}, but {format} was asked for"
             raise TableError(f"{problem}; leave that out, or change the ending.", where=name)
         return format
-    if ending in FORMATS:
+    if ending in _FORMATS:
         return ending
     if Path(name).is_dir():
         raise FileError(f"{name}: it is a folder, not a table.")
     problem = "its name has no ending that shows a format"
     if suffix:
         problem = f"the ending {suffix!r} is not supported"
-    known = ", ".join("." + ending for ending in FORMATS)
+    known = ", ".join("." + ending for ending in _FORMATS)
     advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
     raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
 
 
 def _find_format(name: str, format: str | None) -> Format:
-    found: Format = resolve_name(FORMATS[format_of(name, format)])
+    found: Format = resolve_name(_FORMATS[format_of(name, format)])
     return found
 
 
@@ -351,8 +360,10 @@ def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[
     converted = {}
     for name, column in table.items():
         if column.dtype.kind in "OU":
-            cells = [convert(cell) if isinstance(cell, str) else cell for cell in column.tolist()]
-            column = np.array(cells, dtype=object)
+            column = column.astype(object)  # a copy
+            for i, cell in enumerate(column):
+                if isinstance(cell, str):
+                    column[i] = convert(cell)
         converted[convert(name)] = column
     return converted
 

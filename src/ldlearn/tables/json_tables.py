@@ -17,12 +17,12 @@ from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
 from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_rows
+from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_within_budget
 
 _LONGEST_LINE = 64 << 20
 
 
-class JsonSource(RowSource):
+class _JsonSource(RowSource):
     """JSON objects, one a row; the columns are the keys of the first rows.
 
     Tasks of an annotation tool are the table that `read_annotations` makes of them.
@@ -34,7 +34,7 @@ class JsonSource(RowSource):
         super().__init__(opened)
         rows = iter(parse(opened))
         # An object may leave out keys, so that one alone does not have all.
-        first = take_rows(rows, CHUNK_ROWS, self.budget)
+        first = take_within_budget(rows, CHUNK_ROWS, self.budget)
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         if is_task(first[0]):
@@ -112,5 +112,5 @@ def _write_lines(output: TableOutput, tables: Iterator[Table]) -> None:
             output.file.write(line.encode() + b"\n")
 
 
-JSONL = Format("JSON lines", partial(JsonSource, parse=parse_lines), _write_lines)
-JSON = Format("JSON", partial(JsonSource, parse=parse_list))
+JSONL = Format("JSON lines", partial(_JsonSource, parse=parse_lines), _write_lines)
+JSON = Format("JSON", partial(_JsonSource, parse=parse_list))

@@ -178,8 +178,9 @@ def read_mat(path: Path, budget: Budget) -> dict[str, Any]:
     with path.open("rb") as file:
         start = file.read(_PREFACE + len(_HDF5))
     # HDF5, with or without MATLAB's preface
-    is_version_7 = start.startswith(_HDF5) or start.endswith(_HDF5)
-    return _read_mat73(path, budget) if is_version_7 else _read_mat5(path, budget)
+    if start.startswith(_HDF5) or start.endswith(_HDF5):
+        return _read_mat73(path, budget)
+    return _read_mat5(path, budget)
 
 
 def _write_mat(output: TableOutput, content: DatasetContent) -> None:

@@ -114,8 +114,9 @@ class Source:
         if len(tables) > 1:
             return import_pandas().concat(tables)
         # A file of sparse columns is one block.
-        table = tables[0]
-        return table.to_frame() if isinstance(table, SparseTable) and not sparse else table
+        if isinstance(tables[0], SparseTable) and not sparse:
+            return tables[0].to_frame()
+        return tables[0]
 
     def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
         positions: dict[str, int] = {}
@@ -131,9 +132,11 @@ class Source:
 
     def default_features(self, taken: set[int]) -> list[int]:
         """The features where none were chosen: those marked in the file, or all other columns."""
-        known = range(len(self.names)) if self.features is None else self.features
+        features = self.features
+        if features is None:
+            features = list(range(len(self.names)))
         other = taken.union(*self.labels.values())
-        return [i for i in known if i not in other]
+        return [i for i in features if i not in other]
 
     def _read_blocks(self, kinds: Mapping[int, Kind], times: int = 1) -> Iterator[Any]:
         """The blocks; only errors while a block is read are errors of the file.
@@ -165,7 +168,7 @@ class Source:
     def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find marked labels."""
         self.budget.check_columns(len(names))
-        self.names = [name.strip() for name in names]
+        self.names = list(map(str.strip, names))
         self.labels = find_marked_labels(self.names)
 
 
@@ -179,7 +182,7 @@ class RowSource(Source):
         """See `Source.blocks`."""
         first = 1
         step = rows_per_chunk(128 * len(kinds))
-        while rows := take_rows(self._rows, step, self.budget):
+        while rows := take_within_budget(self._rows, step, self.budget):
             columns = {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}
             yield make_frame(columns, first)
             first += len(rows)
@@ -189,7 +192,7 @@ class RowSource(Source):
         raise NotImplementedError
 
 
-def take_rows(rows: Iterator[Any], count: int, budget: Budget) -> list[Any]:
+def take_within_budget(rows: Iterator[Any], count: int, budget: Budget) -> list[Any]:
     """The next rows; fewer than ``count`` if these spend more than half of the budget."""
     budget.spent = 0
     taken = []
@@ -241,8 +244,10 @@ def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     dtypes = list(frame.dtypes)
     if all(dtype.kind in "biuf" for dtype in dtypes):
         return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
-    columns = [frame.iloc[:, j] for j in range(len(dtypes))]
-    return np.column_stack(list(map(to_numbers, columns, names)))
+    columns = []
+    for j, name in enumerate(names):
+        columns.append(to_numbers(frame.iloc[:, j], name))
+    return np.column_stack(columns)
 
 
 @dataclass(frozen=True)
@@ -309,7 +314,7 @@ class SparseTable:
         # Choosing columns of a matrix by rows copies all of it.
         if names == self.names:
             return self
-        columns = [self.column_positions[name] for name in names]
+        columns = list(map(self.column_positions.__getitem__, names))
         return replace(self, matrix=self.matrix[:, columns], names=names)
 
     def to_frame(self) -> Any:
@@ -341,9 +346,11 @@ def as_frame(table: Any) -> Any:
             needed = "A table with named columns is needed (a data frame)"
             raise TableError(f"{needed}, got {type(table).__name__}.")
         table = table.to_pandas()
-    names = [str(name) for name in table.columns]
+    names = list(map(str, table.columns))
     check_distinct(names)
-    return table.set_axis(names, axis=1) if names != list(table.columns) else table
+    if names == list(table.columns):
+        return table
+    return table.set_axis(names, axis=1)
 
 
 def _rename_columns(table: Any, names: Sequence[str]) -> Any:

@@ -55,7 +55,7 @@ def is_numeric(series: Any) -> bool:
     return bool(np.all(is_number | is_missing(series)))
 
 
-class NumberColumn(NamedTuple):
+class _NumberColumn(NamedTuple):
     """A column read as numbers.
 
     Attributes
@@ -76,7 +76,7 @@ class NumberColumn(NamedTuple):
     signs: Counter[str]
 
 
-def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> NumberColumn:
+def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> _NumberColumn:
     """Read a column as floats.
 
     Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a
@@ -94,7 +94,7 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     """
     numbers = _parse_plain_numbers(series)
     if _is_plain_number(series):
-        return NumberColumn(numbers, np.zeros(len(series), dtype=bool), "", Counter())
+        return _NumberColumn(numbers, np.zeros(len(series), dtype=bool), "", Counter())
     malformed = np.isnan(numbers) & ~is_missing(series)
     cells = series[malformed].tolist()
     texts = []
@@ -103,7 +103,7 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
         is_short = isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER
         texts.append(cell.strip() if is_short else "")
     if not any(map(_DIGIT.search, texts)):
-        return NumberColumn(numbers, malformed, "", Counter())
+        return _NumberColumn(numbers, malformed, "", Counter())
     numbers = numbers.copy()  # pandas may give a view, or one that is read-only
     plain = numbers[~np.isnan(numbers)]
     mark = decimal or _find_decimal_mark(texts, plain)
@@ -117,7 +117,7 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     if unit is None:
         unit = _find_unit(signs, len(plain) + len(found))
     numbers[malformed] = [_to_number(match, mark, unit) for match in matches]
-    return NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
+    return _NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
 
 
 def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
@@ -142,7 +142,9 @@ _AMOUNT_WITH_COMMA = _number_pattern(",", ".")
 
 def with_decimal_point(cell: Any) -> Any:
     """A text of a number with a decimal comma, written with a point, without thousands marks."""
-    number = _AMOUNT_WITH_COMMA.fullmatch(cell) if isinstance(cell, str) else None
+    if not isinstance(cell, str):
+        return cell
+    number = _AMOUNT_WITH_COMMA.fullmatch(cell)
     if number is None:
         return cell
     start, end = number.span("digits")
@@ -154,7 +156,7 @@ def _find_unit(signs: Counter[str], n_numbers: int) -> str:
     for unit, count in signs.most_common(1):
         if 2 * count > n_numbers:
             return unit
-    currencies = [sign for sign in signs if re.fullmatch(_CURRENCY, sign)]
+    currencies = list(filter(re.compile(_CURRENCY).fullmatch, signs))
     return currencies[0] if len(currencies) == 1 else ""
 
 
@@ -258,7 +260,9 @@ def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> 
     """
     # By column in memory: sums over a few labels are several times faster then.
     Y = np.array([_to_label(frame[name], name) for name in labels]).T
-    return Y if blank is None else np.where(np.isnan(Y), blank, Y)
+    if blank is not None:
+        Y = np.where(np.isnan(Y), blank, Y)
+    return Y
 
 
 def _to_label(series: Any, column: str) -> NDArray[np.float64]:
@@ -268,7 +272,9 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
         words = texts.map(_LABEL_WORDS).to_numpy(dtype=np.float64)
         numbers = np.where(np.isnan(words), numbers, words)
         filled = texts[~is_missing(series)]
-        option = filled.iloc[0] if filled.nunique() == 1 else column.strip().lower()
+        option = column.strip().lower()
+        if filled.nunique() == 1:
+            option = filled.iloc[0]
         numbers = np.where(np.isnan(numbers) & (texts == option), 1.0, numbers)
     advice = "write 0 or 1, yes or no, x or nothing, or drop the row."
     return _check_finite(numbers, series, column, advice)
@@ -291,7 +297,9 @@ def _numeric_candidate(value: Any) -> Any:
         return value.strip()
     if isinstance(value, int) and abs(value) > 10**308:  # no float can hold it
         return np.inf
-    return np.nan if isinstance(value, bool | np.bool_) else value
+    if isinstance(value, bool | np.bool_):
+        return np.nan
+    return value
 
 
 def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
@@ -304,4 +312,6 @@ def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -
 def repr_cell(value: Any) -> str:
     """A cell as a message shows it."""
     text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    if len(text) > 40:
+        text = text[:37] + "..."
+    return text
