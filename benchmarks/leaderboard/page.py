@@ -14,7 +14,7 @@ from ldlearn.evaluation import (
     Difference,
     Record,
     Results,
-    Score,
+    MethodScore,
     Spread,
     Task,
     TaskTable,
@@ -68,8 +68,8 @@ class Board:
             return None
         gaps: dict[str, dict[str, Difference]] = {method.name: {} for method in table.methods}
         for name, dataset in product(gaps, table.datasets if table.baselines else ()):
-            gap = difference(results, table, name, table.baselines[0].name, dataset)
-            if gap is not None and name != table.baselines[0].name:
+            gap = difference(results, table, name, table.baselines[0], dataset)
+            if gap is not None and name != table.baselines[0]:
                 gaps[name][dataset] = gap
         seconds = {cost.method.name: cost.seconds["fit"] for cost in costs(results)}
         scores = {
@@ -80,7 +80,7 @@ class Board:
         sizes = {dataset.name: dataset.sizes for dataset in results.present_datasets}
         return cls(table, gaps, seconds, known, sorted(constant), sizes)
 
-    def score(self, method: str, dataset: str) -> Score:
+    def score(self, method: str, dataset: str) -> MethodScore:
         """The score of a method on a data set."""
         return self.table.score(method, dataset)
 
@@ -193,7 +193,7 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
 
 def advise(board: Board) -> str:
     """Which method to use, and whether it is better than a baseline."""
-    chosen, baseline = choose(board), next((method.name for method in board.table.baselines), None)
+    chosen, baseline = choose(board), next(iter(board.table.baselines), None)
     ranks = [
         rank
         for name in board.table.datasets
@@ -338,7 +338,7 @@ def _summary(case: str, task: Task, boards: Boards) -> Iterator[str]:
     settings = [
         name for name, setting in SETTINGS.items() if setting.tuned and (case, name, task) in boards
     ]
-    baseline = board.table.baselines[0].name if board.table.baselines else "a baseline"
+    baseline = board.table.baselines[0] if board.table.baselines else "a baseline"
     rows = []
     for name in (method.name for method in board.table.ranked):
         gains = [board.gain(boards[case, setting, task], name) for setting in settings]
@@ -377,7 +377,7 @@ def _name(board: Board, method: str) -> str:
 
 def _score(board: Board, method: str, dataset: str) -> str:
     score, gap = board.score(method, dataset), board.gaps[method].get(dataset)
-    if score.spread is None:
+    if not score.spread:
         return "failed"
     mark = "" if gap is None or not gap.is_significant else " ▲" if gap.mean > 0 else " ▼"
     spread = f" ± {score.spread.std:.3f}" if score.spread.n > 1 else ""

@@ -163,7 +163,7 @@ class PairedTable:
         self.notes += [text for text in remarks if text not in self.notes]
         return tuple(sorted(self.notes.index(text) + 1 for text in remarks))
 
-    def _score(self, method: str, dataset: str) -> Spread | None:
+    def _score(self, method: str, dataset: str) -> Spread:
         """Our score; with the paper's treatment of zeros where the records hold it."""
         task, name = self.block.task, self.metric.name
         zeros = [
@@ -177,9 +177,5 @@ class PairedTable:
 
     def _best_baseline(self, dataset: str) -> tuple[str, Spread] | None:
         baselines = [method.name for method in self.results.methods.values() if method.is_baseline]
-        known = [
-            (name, spread)
-            for name in baselines
-            if (spread := self._score(name, dataset)) is not None
-        ]
+        known = [(name, spread) for name in baselines if (spread := self._score(name, dataset))]
         return min(known, key=lambda entry: self.metric.sort_key(entry[1].mean), default=None)

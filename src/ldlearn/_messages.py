@@ -12,7 +12,8 @@ from ldlearn.exceptions import ParameterError
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse a value of the parameter ``name`` that is none of the choices."""
-    if value not in (known := list(choices)):
+    known = list(choices)
+    if value not in known:
         raise ParameterError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
 
 
@@ -30,20 +31,20 @@ def nearest_names(word: str, known: Iterable[str], n: int = 3) -> list[str]:
     (['kl_divergence'], ['mean_squared_error'])
     """
     query = word.strip().lower()
-    lower: dict[str, str] = {}
+    by_lower: dict[str, str] = {}
+    abbreviated = []
     for name in known:
-        lower.setdefault(name.lower(), name)
-    words = {name: name.split("_") for name in lower}
-    # One of the words of a name, or their initials; a single letter would abbreviate too many.
-    short = [
-        name
-        for name in lower
-        if query in words[name] or query == "".join(word[:1] for word in words[name])
-    ]
-    found = short[:n] if len(query) > 1 else []
-    return [
-        lower[name] for name in found or difflib.get_close_matches(query, lower, n=n, cutoff=0.55)
-    ]
+        lower = name.lower()
+        by_lower.setdefault(lower, name)
+        words = lower.split("_")
+        initials = "".join(word[:1] for word in words)
+        # A single letter would abbreviate too many.
+        if len(query) > 1 and (query == initials or query in words):
+            abbreviated.append(lower)
+    near = list(dict.fromkeys(abbreviated))[:n]
+    if not near:
+        near = difflib.get_close_matches(query, by_lower, n=n, cutoff=0.55)
+    return [by_lower[name] for name in near]
 
 
 def normalize_name(name: str) -> str:
@@ -54,7 +55,7 @@ def normalize_name(name: str) -> str:
     >>> normalize_name("s-JAFFE")
     'sjaffe'
     """
-    return "".join(sign for sign in name.lower() if sign.isalnum())
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def suggest_name(word: str, known: Iterable[str], what: str = "known are") -> str:
@@ -68,10 +69,10 @@ def suggest_name(word: str, known: Iterable[str], what: str = "known are") -> st
     "the columns are 'sky', 'sea'."
     """
     names = list(known)
-    near = [
-        name if name.isprintable() and name.strip("'\"") == name else repr(name)
-        for name in nearest_names(word, names)
-    ]
+    near = nearest_names(word, names)
+    for k, name in enumerate(near):
+        if not name.isprintable() or name.strip("'\"") != name:
+            near[k] = repr(name)
     return did_you_mean(near, f"{what} {format_list(names)}.")
 
 
@@ -95,14 +96,14 @@ def format_list(names: Sequence[object], max_names: int = 5, max_length: int = 8
     >>> format_list(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
-    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
-    quoted = (repr(name) for name in names[:max_names])
-    return (
-        ", ".join(
-            name if len(name) <= max_length else f"{name[:max_length]}...'" for name in quoted
-        )
-        + more
-    )
+    quoted = [repr(name) for name in names[:max_names]]
+    for k, name in enumerate(quoted):
+        if len(name) > max_length:
+            quoted[k] = f"{name[:max_length]}...'"
+    listed = ", ".join(quoted)
+    if len(names) > max_names:
+        listed += f" and {len(names) - max_names} more"
+    return listed
 
 
 def describe_rows(mask: Any, rows: Sequence[object] | None = None, max_rows: int = 5) -> str:
@@ -117,9 +118,14 @@ def describe_rows(mask: Any, rows: Sequence[object] | None = None, max_rows: int
         How many rows are named; the others are counted.
     """
     found = np.flatnonzero(mask)
-    names = ", ".join(str(row if rows is None else rows[row]) for row in found[:max_rows])
-    more = f" (and {len(found) - max_rows} more)" if len(found) > max_rows else ""
-    return f"row{'s' if len(found) > 1 else ''} {names}{more}"
+    named = found[:max_rows]
+    if rows is not None:
+        named = [rows[row] for row in named]
+    text = "rows " if len(found) > 1 else "row "
+    text += ", ".join(map(str, named))
+    if len(found) > max_rows:
+        text += f" (and {len(found) - max_rows} more)"
+    return text
 
 
 # Control characters but tabs and line breaks, marks that change the direction of text, and halves
@@ -128,8 +134,7 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 
 
 def escape_commands(text: str) -> str:
-    r"""A text without the characters that control a terminal; other text, of several lines perhaps,
-    is unchanged.
+    r"""A text without the characters that control a terminal; line breaks are kept.
 
     Examples
     --------
@@ -140,14 +145,16 @@ def escape_commands(text: str) -> str:
 
 
 def escape_control_chars(text: str) -> str:
-    r"""A text from a file with control characters escaped, so that it cannot move the cursor or
-    colour a terminal.
+    r"""A text from a file in one line, with all control characters escaped.
 
     Examples
     --------
     >>> print(escape_control_chars("sky\x1b[31m"))
     sky\x1b[31m
     """
-    return "".join(
-        mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text
-    )
+    escaped = []
+    for mark in text:
+        if not mark.isprintable():
+            mark = mark.encode("unicode_escape").decode()
+        escaped.append(mark)
+    return "".join(escaped)

@@ -23,29 +23,19 @@ def import_optional(module: str, extra: str | None, purpose: str) -> Any:
     >>> import_optional("nowhere", "cli", "Files")
     Traceback (most recent call last):
     ...
-    ldlearn.exceptions.MissingDependencyError: Files need nowhere: pip install nowhere, or ".[cli]" in a checkout...
+    ldlearn.exceptions.MissingDependencyError: Files need nowhere: pip install nowhere, or ...
     """
     try:
         return import_module(module)
     except ImportError as error:
-        package, missing = (name.partition(".")[0] for name in (module, error.name or ""))
+        package = module.partition(".")[0]
+        missing = (error.name or "").partition(".")[0]
         # A package that is there but broken must not be reported as absent.
         if not isinstance(error, ModuleNotFoundError) or missing != package:
             raise
         package = package.replace("_", "-")
-        raise MissingDependencyError(
-            f"{purpose} need {package}: {install_advice(package, extra)}."
-        ) from None
-
-
-def install_advice(packages: str, extra: str | None) -> str:
-    """How to install a missing package; ldlearn itself is in no index, so that its name alone
-    installs nothing.
-
-    Examples
-    --------
-    >>> print(install_advice("typer rich", "cli"))
-    pip install typer rich, or ".[cli]" in a checkout of ldlearn
-    """
-    ours = f', or ".[{extra}]" in a checkout of ldlearn' if extra else ""
-    return f"pip install {packages}{ours}"
+        advice = f"pip install {package}"
+        # ldlearn itself is in no index, so that its name alone installs nothing.
+        if extra:
+            advice += f', or ".[{extra}]" in a checkout of ldlearn'
+        raise MissingDependencyError(f"{purpose} need {package}: {advice}.") from None

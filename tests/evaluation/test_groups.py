@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldlearn.evaluation import maximal_runs, nemenyi
+from ldlearn.evaluation import PairComparison, PostHocResult, nemenyi
 
 NAMES = "abcdef"
 
@@ -13,6 +13,16 @@ NAMES = "abcdef"
 def from_pairs(pairs):
     different = {frozenset(pair) for pair in pairs}
     return lambda first, second: frozenset((first, second)) in different
+
+
+def maximal_runs(names, differ):
+    """Groups of a test in which the pairs differ as told, with the names in the order of rank."""
+    pairs = [
+        PairComparison(a, b, 0.0, 0.0, 0.0, 0.0, differ(a, b))
+        for a, b in itertools.combinations(names, 2)
+    ]
+    ranks = {name: float(place) for place, name in enumerate(names, 1)}
+    return PostHocResult("test", ranks, 10, 0.05, tuple(pairs)).groups
 
 
 DIFFERENCES = st.sets(st.sampled_from(list(itertools.combinations(NAMES, 2)))).map(from_pairs)

@@ -498,7 +498,6 @@ def test_rows_without_a_positive_label():
 def test_unknown_parameters_raise(name):
     with pytest.raises(TypeError, match=name):
         DLDL(**{name: 1})
-    assert len(DLDL().get_params()) <= 14
 
 
 @pytest.mark.parametrize(
@@ -627,7 +626,7 @@ def test_sparse_degrees_give_the_same_model(container, weighted, monkeypatch):
     weights = np.random.default_rng(1).integers(1, 3, len(X)) if weighted else None
     model = DLDL(beta=0.5, gamma=0.3, tol=1e-9)
     few = clone(model).fit(container(X), Y, sample_weight=weights)
-    monkeypatch.setattr(module, "has_few_positives", lambda Y: False)
+    monkeypatch.setattr(module, "has_few_positives", lambda *_: False)
     plain = clone(model).fit(container(X), Y, sample_weight=weights)
     np.testing.assert_allclose(few.label_distributions_, plain.label_distributions_, atol=1e-3)
     np.testing.assert_allclose(few.predict(X), plain.predict(X), atol=1e-3)

@@ -43,7 +43,7 @@ def test_beta_is_selected_by_weighted_rows(monkeypatch):
     X, Y = data.X, data.Y > 0
     weights = np.where(Y.sum(axis=1) == 1, 9, 1)
     monkeypatch.setattr(
-        hyperparameters, "_maximise_on_grid", lambda agreement, grid: agreement(grid[4])
+        hyperparameters, "_maximise_on_grid", lambda agreement, grid, *_: agreement(grid[4])
     )
     found = []
     for rows, counts in (

@@ -37,7 +37,10 @@ def flat_loss(Z, D, lam, n_hidden, l2):
 
     def gradient(flat):
         return np.concatenate(
-            [part.ravel() for part in _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[1]]
+            [
+                part.ravel()
+                for part in _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[1]
+            ]
         )
 
     return value, gradient, cuts[-1] + c

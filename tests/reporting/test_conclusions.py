@@ -11,9 +11,9 @@ from ldlearn.evaluation import GridPoint, Results, bonferroni_dunn, difference, 
 from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.conclusions import (
-    compare_methods,
+    _format_p,
+    compare_average_ranks,
     compare_with_baseline,
-    format_p,
     summarize,
     summarize_dataset,
 )
@@ -206,11 +206,11 @@ def test_no_statement_about_baselines_without_baselines():
 
 
 def test_conclusions_use_the_tests_of_evaluation():
-    conclusion = compare_methods(LARGE, "DLDL")
+    conclusion = compare_average_ranks(LARGE, "DLDL")
     names = [method.name for method in LARGE.ranked]
-    omnibus = friedman(LARGE.matrix()[0], greater_is_better=False, methods=names)
-    assert format_p(omnibus.f_p_value) in conclusion.sentences[0]
-    against = bonferroni_dunn(LARGE.matrix()[0], "DLDL", greater_is_better=False, methods=names)
+    omnibus = friedman(LARGE.ranking.values, greater_is_better=False, methods=names)
+    assert _format_p(omnibus.f_p_value) in conclusion.sentences[0]
+    against = bonferroni_dunn(LARGE.ranking.values, "DLDL", greater_is_better=False, methods=names)
     worse = [pair.second for pair in against.comparisons if pair.significant]
     assert f"better than {enumerate_names(worse)}" in conclusion.sentences[1]
     assert f"{against.critical_difference:.2f}" in conclusion.sentences[1]
@@ -219,12 +219,12 @@ def test_conclusions_use_the_tests_of_evaluation():
 
 def test_tests_respect_the_direction_of_the_metric():
     names = [method.name for method in LARGE.ranked]
-    scores, columns = LARGE.matrix()
-    assert columns == names
+    scores = LARGE.ranking.values
+    assert list(LARGE.ranking.methods) == names
     np.testing.assert_allclose(
         scores, [[LARGE.score(m, d).mean for m in names] for d in LARGE.datasets]
     )
-    assert compare_methods(LARGE, None).pairs.average_ranks == pytest.approx(
+    assert compare_average_ranks(LARGE, None).pairs.average_ranks == pytest.approx(
         dict(LARGE.average_ranks)
     )
 
@@ -232,7 +232,7 @@ def test_tests_respect_the_direction_of_the_metric():
 @pytest.mark.parametrize("count", [1, 2])
 def test_too_few_data_sets_for_a_test(count):
     few = dict(list(DATASETS.items())[:count])
-    conclusion = compare_methods(table_of(make_records(few, repeats=1))[1], "DLDL")
+    conclusion = compare_average_ranks(table_of(make_records(few, repeats=1))[1], "DLDL")
     (text,) = conclusion.sentences
     assert f"7 ranked methods on {count} data set" in text
     assert "too few" in text
@@ -252,7 +252,7 @@ def test_no_pairwise_tests_without_an_omnibus_difference():
         replace(record, recovery={"chebyshev": float(rng.random())})
         for record in make_records(MANY, THREE, repeats=1)
     ]
-    conclusion = compare_methods(table_of(noise)[1], "A")
+    conclusion = compare_average_ranks(table_of(noise)[1], "A")
     (text,) = conclusion.sentences
     assert "no significant difference" in text
     assert conclusion.pairs is None
@@ -276,7 +276,7 @@ def test_friedman_conclusion_agrees_with_pairwise_tests(ranks, subject, pairs_di
     records = [
         replace(r, recovery={"chebyshev": float(places[int(r.dataset)][r.method])}) for r in records
     ]
-    first, *others = compare_methods(table_of(records)[1], subject).sentences
+    first, *others = compare_average_ranks(table_of(records)[1], subject).sentences
     assert "Friedman" in first
     assert "not all equal" in first
     assert ("do not show which" in first) is not pairs_differ
@@ -287,7 +287,7 @@ def test_friedman_conclusion_agrees_with_pairwise_tests(ranks, subject, pairs_di
 def test_three_data_sets_are_too_few_for_two_methods():
     three = dict(list(DATASETS.items())[:3])
     records = make_records(three, {name: THREE[name] for name in "AB"}, repeats=1, missing=())
-    conclusion = compare_methods(table_of(with_scores(records, A=0.1, B=0.2))[1], "A")
+    conclusion = compare_average_ranks(table_of(with_scores(records, A=0.1, B=0.2))[1], "A")
     (text,) = conclusion.sentences
     assert text.startswith(
         "2 ranked methods on 3 data sets: too few data sets for a significant difference"
@@ -295,7 +295,7 @@ def test_three_data_sets_are_too_few_for_two_methods():
 
 
 def test_format_of_p_values():
-    assert [format_p(p) for p in (0.0, 2e-8, 0.04)] == ["p < 1e-16", "p = 2e-08", "p = 0.040"]
+    assert [_format_p(p) for p in (0.0, 2e-8, 0.04)] == ["p < 1e-16", "p = 2e-08", "p = 0.040"]
 
 
 class TestDescribeSelection:

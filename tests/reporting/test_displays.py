@@ -51,7 +51,7 @@ EXAMPLES = {
         nemenyi(SCORES, greater_is_better=False, methods=list("ABCD"))
     ).plot(ax=ax),
     "critical difference of records": lambda ax=None: CriticalDifferenceDisplay.from_records(
-        RECORDS, "chebyshev", task="recovery", methods=["DLDL", "GLLE", "UniformLE"], ax=ax
+        RECORDS, "chebyshev", task="recovery", ax=ax
     ),
     "differences": lambda ax=None: DifferencesDisplay.from_records(
         FEW, "chebyshev", task="recovery", ax=ax
@@ -72,7 +72,7 @@ EXAMPLES = {
     ),
     "co-occurrence": lambda ax=None: CooccurrenceDisplay(Y).plot(ax=ax),
     "influence": lambda ax=None: FeatureInfluenceDisplay.from_estimator(MODEL, 0, ax=ax),
-    "time and memory": lambda ax=None: TimeMemoryDisplay.from_records(FEW, "yeast", ax=ax),
+    "time and memory": lambda ax=None: TimeMemoryDisplay.from_records(FEW, ax=ax),
 }
 
 
@@ -388,7 +388,7 @@ class TestThreeLabels:
     def test_predictions_on_the_surface(self):
         small = make_artificial(n_samples=60)
         model = DLDL().fit(small.X, small.logical(rule="cumulative"))
-        display = ArtificialPictureDisplay.from_estimator(model)
+        display = ArtificialPictureDisplay({"DLDL": model.predict(SURFACE.X)}).plot()
         np.testing.assert_allclose(
             np.asarray(display.images_["DLDL"].get_array()),
             artificial_picture(model.predict(SURFACE.X)),

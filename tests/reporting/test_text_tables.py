@@ -11,7 +11,7 @@ from ldlearn.evaluation import Results, TextTable, difference
 from ldlearn.evaluation.text_tables import combined_table, score_table
 from ldlearn.metrics import METRICS
 from ldlearn.reporting import Report
-from ldlearn.reporting.page import escape_latex, escape_markdown, render
+from ldlearn.reporting.page import _escape_latex, _escape_markdown, render
 
 REPORT = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
 TABLE = REPORT.tables["recovery", "chebyshev"]
@@ -91,8 +91,8 @@ def test_malicious_names_are_escaped():
     assert "<b>" not in re.sub(r"\\<", "", files["report.md"])
     tex = files["tables/recovery-chebyshev.tex"]
     assert r"50\% of \{a\_b\} | \$x\$ \& \textbackslash{}x \#1 \textless{}b\textgreater{}" in tex
-    assert escape_latex("a^b~c") == r"a\textasciicircum{}b\textasciitilde{}c"
-    assert escape_markdown("a\nb|c") == r"a b\|c"
+    assert _escape_latex("a^b~c") == r"a\textasciicircum{}b\textasciitilde{}c"
+    assert _escape_markdown("a\nb|c") == r"a b\|c"
 
 
 def test_report_as_one_markdown_document():
@@ -132,7 +132,9 @@ def test_worse_subject_is_marked():
 
 def test_combined_table_has_the_cells_of_single_tables():
     tables = [REPORT.tables["recovery", metric] for metric in ("intersection", "clark")]
-    combined = combined_table(tables, REPORT.results, {"yeast": "Yeast!", "DLDL": "ours"})
+    combined = combined_table(
+        tables, REPORT.results, lambda name: {"yeast": "Yeast!", "DLDL": "ours"}.get(name, name)
+    )
     assert combined.head == ["Data set", "Method", *(table.metric.heading for table in tables)]
     groups = [cells[0].text for _, cells in combined.rows if cells[0].text]
     assert groups == [{"yeast": "Yeast!"}.get(name, name) for name in tables[0].datasets]

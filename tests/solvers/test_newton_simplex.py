@@ -310,9 +310,8 @@ def many_rows(seed=0, n=400, c=9):
 def test_blocks_threads_and_sparse_entries_give_the_same_result(n_threads, monkeypatch):
     """Row by row by the formulas for all labels at once, masked, is the plain version."""
     L, Y, beta, start = many_rows()
-    plain = newton_simplex_module._solve(
-        newton_simplex_module._SimplexProblem(L, Y, beta=beta), start, tol=1e-12, max_iter=100
-    )
+    problem = newton_simplex_module._SimplexProblem(L, Y, beta=beta)
+    plain = problem.solve(start, tol=1e-12, max_iter=100)
     monkeypatch.setattr(resources, "thread_count", lambda: n_threads)
     monkeypatch.setattr(newton_simplex_module, "_MAX_POSITIVES", 40)
     support = Support(Y)

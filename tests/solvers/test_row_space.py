@@ -80,7 +80,7 @@ def test_estimators_match_fits_with_full_features(estimator, monkeypatch):
     X, _, Y = wide_rows()
     short = clone(estimator).fit(X, Y)
     for method in (dldl, vote_ldl):
-        monkeypatch.setattr(method, "reduce_to_row_space", lambda features: features)
+        monkeypatch.setattr(method, "reduce_to_row_space", lambda features, *_: features)
     long = clone(estimator).fit(X, Y)
     for name in ("coef_", "intercept_", "label_distributions_", "objective_"):
         np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)

@@ -12,7 +12,7 @@ from ldlearn.core import resources, scaling, softmax
 from ldlearn.solvers import softmax_objective
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.centred_matrix import CentredMatrix
-from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, match_label_sums
+from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
 
 
@@ -100,7 +100,7 @@ def test_every_preconditioner_finds_the_same_optimum(kind, monkeypatch):
         if kind == "kronecker"
         else {}
     )
-    fit = module.minimize(
+    fit = module.minimize_softmax(
         LocalObjective(features, D), l2=0.01, start=None, tol=1e-15, max_iter=500, **limits
     )
     np.testing.assert_allclose(softmax(fit.logits), softmax(reference.logits), atol=1e-6)
@@ -400,9 +400,7 @@ def test_secant_correction_of_the_newton_direction():
     along its step."""
     X, D = problem()
     rng = np.random.default_rng(0)
-    state = module._SoftmaxProblem(
-        LocalObjective(CentredMatrix(X), D), 0.1, 0.0, module._balance_intercept
-    )
+    state = module._SoftmaxProblem(LocalObjective(CentredMatrix(X), D), 0.1, 0.0)
     here = state.start(None)
     for _ in range(2):
         there = here.theta + rng.normal(size=here.theta.shape)
@@ -471,7 +469,7 @@ def test_sparse_degrees_give_the_same_fit_and_a_valid_gap(
     X = (X + offset).astype(dtype)
     dense = softmax_regression(CentredMatrix(X, fit_intercept), D, l2=0.1, tol=1e-10)
     monkeypatch.setattr(SparseObjective, "block_entries", 1000)
-    monkeypatch.setattr(SparseObjective, "max_cached_bytes", 0 if fit_intercept else 2**27)
+    monkeypatch.setattr(SparseObjective, "max_cached", 0 if fit_intercept else 2**27)
     fit = softmax_regression(CentredMatrix(X, fit_intercept), sparse.csr_array(D), l2=0.1, tol=1e-8)
     assert fit.converged
     assert -1e-9 * len(X) <= fit.loss - dense.loss <= fit.gap <= 1e-8 * len(X)
@@ -497,9 +495,7 @@ def test_no_certificate_if_predictions_cannot_be_balanced(off, balances):
     """Predictions of exactly 0 have no curvature: Newton's method does not move their label."""
     X, D = problem()
     rows = LocalObjective(CentredMatrix(X), D)
-    at, _, left = module._balance_intercept(
-        rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6
-    )
+    at, _, left = rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])).balance(0.1, 1e-6)
     assert (np.abs(at.prediction_excess()).max() <= 1e-12 * rows.n) == balances
     assert left == (0.0 if balances else np.inf)
 
@@ -516,9 +512,7 @@ def test_bound_is_valid_for_any_intercept(seed):
     rows = SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
         b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
-        at, shift, left = match_label_sums(
-            rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf
-        )
+        at, shift, left = rows.at(best.coef, b, exact=True).balance(l2, goal=np.inf)
         assert not shift.any()
         g = at.gradient()[0] + 2.0 * l2 * best.coef
         loss = at.loss + l2 * np.vdot(best.coef, best.coef)
@@ -533,7 +527,7 @@ def test_dual_point_of_unbalanced_predictions(seed):
     X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
     rows = SparseObjective(CentredMatrix(X), sparse.csr_array(D))
     W, b = rng.normal(size=(3, 4)), rng.normal(size=4)
-    _, _, left = match_label_sums(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
+    _, _, left = rows.at(W, b, exact=True).balance(l2, goal=np.inf)
     centred = X - X.mean(axis=0)
     P = softmax(centred @ W + b)
     e = np.max(1.0 - D.sum(axis=0) / P.sum(axis=0))
@@ -611,9 +605,8 @@ def test_label_with_tiny_predictions_is_balanced_gradually():
         -120.0,
         -2000.0,
     )  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
-    at, shift, left = match_label_sums(
-        rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3
-    )
+    start = rows.at(np.zeros((X.shape[1], len(b))), b, exact=True)
+    at, shift, left = start.balance(0.1, 1e-3)
     assert np.isfinite(shift).all()
     assert np.isfinite(left)
     assert at.sums[0] == pytest.approx(rows.degree_sums[0], rel=0.05)

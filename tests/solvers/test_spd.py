@@ -36,9 +36,9 @@ def test_every_column_meets_its_own_tolerance():
     X = np.random.default_rng(0).normal(size=(300, 3))
     A = sparse.csr_array(sparse.eye_array(300) + 50.0 * laplacian(knn_graph(X, 8)))
     B = np.random.default_rng(1).normal(size=(300, 4)) * np.array([1e-6, 1.0, 1e6, 0.0])
-    D = solve_spd(A, B, tol=1e-9)
+    D = solve_spd(A, B)
     residual = np.linalg.norm(A @ D - B, axis=0)
-    assert (residual <= 1.01e-9 * np.linalg.norm(B, axis=0)).all()
+    assert (residual <= 1.01e-10 * np.linalg.norm(B, axis=0)).all()
     assert (D[:, 3] == 0).all()
 
 
@@ -50,19 +50,9 @@ def test_columns_do_not_influence_each_other():
     np.testing.assert_allclose(together, alone, rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("A", "message"),
-    [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "curvature")],
-)
-def test_indefinite_matrix_raises(A, message):
-    with pytest.raises(ValueError, match=message):
-        solve_spd(np.array(A), np.array([[1.0], [-1.0]]))
-
-
-def test_unsolved_system_triggers_a_warning():
-    A = random_spd(40, 0)
+def test_indefinite_matrix_triggers_a_warning():
     with pytest.warns(LinAlgWarning, match="not solved"):
-        solve_spd(A, np.ones((40, 1)), max_steps=20)
+        solve_spd(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[1.0], [-1.0]]))
 
 
 def test_unsolved_operator_triggers_a_warning():

@@ -267,9 +267,10 @@ class LabelEstimator(BaseEstimator):
         It sets ``converged_``, ``n_iter_``, ``objective_`` and ``objective_path_``.
         """
         self.objective_path_ = np.array(path[1:])
-        self.objective_ = path[-1]
+        self.objective_ = float(path[-1])
         self.n_iter_ = len(path) - 1
-        self.converged_ = self.n_iter_ > 0 and path[-2] - path[-1] <= self.tol * abs(path[-1])
+        smallest_step = self.tol * abs(self.objective_)
+        self.converged_ = self.n_iter_ > 0 and bool(path[-2] - path[-1] <= smallest_step)
         return not self.converged_ and self.n_iter_ < self.max_iter
 
     def _iterations(self) -> Iterator[int]:

@@ -1,5 +1,4 @@
-"""Points of the simplex: softmax, normalisation, projection, rounding, and the maps from scores to
-distributions."""
+"""Points of the simplex: softmax, normalisation, projection, rounding, maps from scores."""
 
 from typing import Any
 
@@ -24,6 +23,11 @@ def row_weights(rows: Any, sample_weight: SampleWeight | None) -> SampleWeight:
     array([1., 1.])
     """
     return np.ones(len(rows)) if sample_weight is None else sample_weight
+
+
+def take_rows(array: Any, rows: Any) -> Any:
+    """Some rows of an array; None stays None."""
+    return None if array is None else array[rows]
 
 
 def positive_or_one(A: Array) -> Array:
@@ -74,8 +78,7 @@ def log_degrees(P: Array) -> Array:
 
 
 def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
-    """Logarithms of the (weighted) mean distribution, a starting point of learners; degrees are at
-    least 1e-6.
+    """Logarithms of the (weighted) mean distribution, of degrees of at least 1e-6.
 
     Examples
     --------
@@ -83,9 +86,8 @@ def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
     >>> softmax(mean_logits(np.array([[1.0, 0.0], [0.5, 0.5]]))[None])
     array([[0.75, 0.25]])
     """
-    return np.asarray(
-        np.log(np.maximum(np.average(D, axis=0, weights=weights), 1e-6)), dtype=np.float64
-    )
+    mean = np.average(D, axis=0, weights=weights)
+    return np.log(np.maximum(mean, 1e-6), dtype=np.float64)
 
 
 def normalize_rows(F: Array, shift: bool = False) -> Array:
@@ -108,10 +110,9 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
         raise InputError(
             "normalize_rows needs non-negative scores; use shift=True for scores of any sign."
         )
+    # Divided by the largest first: the sum of large numbers may overflow.
     peak = F.max(axis=1, keepdims=True)
-    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(
-        peak
-    )  # the sum of large numbers may overflow
+    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(peak)
     return scaled / scaled.sum(axis=1, keepdims=True)
 
 
@@ -164,8 +165,7 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
 
 
 def round_rows(D: Array, digits: int) -> Array:
-    """Round distributions to ``digits`` decimals such that rows still sum to one: largest
-    remainders are rounded up.
+    """Round distributions such that rows still sum to one: largest remainders are rounded up.
 
     Examples
     --------

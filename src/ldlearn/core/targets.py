@@ -7,12 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn._messages import describe_rows, format_list, nearest_names
-from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, take_rows
 from ldlearn.exceptions import InputError
 
-SUM_TOLERANCE = (
-    1e-3  # tolerated deviation of a row sum from 1: printed tables round to three digits
-)
+# Tolerated deviation of a row sum from 1: printed tables round to three digits.
+SUM_TOLERANCE = 1e-3
 
 
 def default_label_names(n_labels: int) -> list[str]:
@@ -22,8 +21,7 @@ def default_label_names(n_labels: int) -> list[str]:
 
 def label_names(y: Any, n_labels: int) -> Array:
     """Column names of a data frame, or `default_label_names`."""
-    columns = getattr(y, "columns", None)
-    names = default_label_names(n_labels) if columns is None else [str(name) for name in columns]
+    names = list(map(str, getattr(y, "columns", default_label_names(n_labels))))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"Two columns of y are called {twice!r}; rename one of them.")
@@ -39,20 +37,22 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     >>> label_order(pd.DataFrame({"sea": [1], "sky": [0]}), ["sky", "sea"])
     [1, 0]
     """
-    columns = getattr(y, "columns", None)
-    wanted = [str(name) for name in names]
-    if columns is None or wanted == default_label_names(len(wanted)):
+    wanted = list(map(str, names))
+    if not hasattr(y, "columns") or wanted == default_label_names(len(wanted)):
         return None
-    present = [str(name) for name in columns]
+    present = list(map(str, y.columns))
     unexpected = [name for name in present if name not in set(wanted)]
     for name in wanted:
-        if name not in present:
-            near = nearest_names(name, unexpected, n=1)
-            advice = f"; is {near[0]!r} the label {name!r}? Then rename it" if near else ""
-            raise InputError(f"The label {name!r} is missing in y{advice}.")
+        if name in present:
+            continue
+        advice = ""
+        for near in nearest_names(name, unexpected, n=1):
+            advice = f"; is {near!r} the label {name!r}? Then rename it"
+        raise InputError(f"The label {name!r} is missing in y{advice}.")
     if unexpected:
+        known = format_list(wanted)
         raise InputError(
-            f"The column {unexpected[0]!r} of y is not among the labels {format_list(wanted)}; drop it."
+            f"The column {unexpected[0]!r} of y is not among the labels {known}; drop it."
         )
     return [present.index(name) for name in wanted]
 
@@ -75,23 +75,24 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:
-        # A pandas data frame may contain NA. A copy, because callers write into the array.
-        array = (
-            y.to_numpy(np.float64, copy=True, na_value=np.nan)
-            if _is_pandas(y)
-            else array.astype(np.float64)
-        )
+        # A copy, because callers write into the array. A pandas data frame may contain NA.
+        if type(y).__module__.startswith("pandas.") and hasattr(y, "to_numpy"):
+            array = y.to_numpy(np.float64, copy=True, na_value=np.nan)
+        else:
+            array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"y must hold numbers only: give {what} as a numeric array.") from None
     if array.ndim != 2:
         raise InputError(
-            f"y must be 2-D ({what}, one row a sample, one column a label), got {array.ndim} dimension(s)."
+            f"y must be 2-D ({what}, one row a sample, one column a label), "
+            f"got {array.ndim} dimension(s)."
         )
     if array.shape[1] == 0:
         raise InputError("y has no label column; at least one is needed.")
-    bad = np.isinf(array) if nan == "allow" else ~np.isfinite(array)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    bad = ~np.isfinite(array)
+    if nan == "allow":
+        bad = np.isinf(array)
+    for row, column in np.argwhere(bad)[:1]:
         kind = "infinity"
         advice = "remove or fill it."
         if np.isnan(array[row, column]):
@@ -101,13 +102,8 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
     return array
 
 
-def _is_pandas(y: Any) -> bool:
-    return type(y).__module__.partition(".")[0] == "pandas" and hasattr(y, "to_numpy")
-
-
 def check_logical(y: Any, *, nan: str | None = None) -> Array:
-    """Validate logical labels: a boolean array, or floats with NaN if some labels are unknown and
-    ``nan`` allows it.
+    """Validate logical labels: a boolean array, or floats with NaN for unknown labels.
 
     Parameters
     ----------
@@ -117,14 +113,16 @@ def check_logical(y: Any, *, nan: str | None = None) -> Array:
     nan : str, default=None
         As in `check_matrix`: "allow" if labels may be unknown.
     """
-    boolean = _as_boolean_labels(y)
-    Y = check_matrix(y, "0/1 labels", nan=nan) if boolean is None else boolean
-    unknown = np.isnan(Y) if boolean is None else np.zeros((1, 1), dtype=bool)
-    bad = (Y != 0) & (Y != 1) & ~unknown
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    Y = _as_boolean_labels(y)
+    if Y is None:
+        Y = check_matrix(y, "0/1 labels", nan=nan)
+    unknown = np.isnan(Y)
+    for row, column in np.argwhere((Y != 0) & (Y != 1) & ~unknown)[:1]:
         value = Y[row, column]
-        advice = "turn degrees into 0/1 labels with ldlearn.core.binarize, or use a learner, which takes distributions."
+        advice = (
+            "turn degrees into 0/1 labels with ldlearn.core.binarize, "
+            "or use a learner, which takes distributions."
+        )
         if value > 1 and value % 1 == 0:
             advice = (
                 "counts of votes become degrees, for a learner, by ldlearn.core.votes_to_degrees."
@@ -134,32 +132,36 @@ def check_logical(y: Any, *, nan: str | None = None) -> Array:
         )
     empty = ~Y.any(axis=1)  # NaN is nonzero
     if empty.any():
+        rows = describe_rows(empty)
         raise InputError(
-            f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows."
+            f"Every row needs a positive label; none is in {rows} of y: drop such rows."
         )
     return Y if unknown.any() else Y.astype(bool, copy=False)
 
 
 def _as_boolean_labels(y: Any) -> Mask | None:
-    """Labels of boolean or integer arrays and sparse matrices as booleans; None for anything but
-    zeros and ones.
+    """Zeros and ones in arrays of integers and sparse matrices as booleans; else None.
 
     Avoids an intermediate float array, which would be eight times as large.
     """
-    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "bui":
-        Y = y.astype(bool)
-        return Y if y.dtype.kind == "b" or np.array_equal(Y, y) else None
-    if sparse.issparse(y) and y.ndim == 2 and y.shape[1] and y.dtype.kind in "buif":
+    is_sparse = sparse.issparse(y)
+    if not (is_sparse or isinstance(y, np.ndarray)) or y.ndim != 2 or not y.shape[1]:
+        return None
+    if is_sparse and y.dtype.kind in "buif":
         # A copy, because summing duplicates would change the caller's matrix.
         labels = y.tocsr(copy=True)
         labels.sum_duplicates()
-        return labels.astype(bool).toarray() if np.isin(labels.data, (0, 1)).all() else None
+        if np.isin(labels.data, (0, 1)).all():
+            return labels.astype(bool).toarray()
+    elif y.dtype.kind in "bui":
+        Y = y.astype(bool)
+        if np.array_equal(Y, y):
+            return Y
     return None
 
 
 def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
-    """Masks of the positive and of the observed labels; the second is None if all labels are
-    observed.
+    """Masks of the positive and of the observed labels; None if all labels are observed.
 
     Examples
     --------
@@ -187,11 +189,11 @@ class RowTargets(NamedTuple):
 
     def take(self, rows: Any) -> "RowTargets":
         """The targets of some rows."""
-        return RowTargets(*(None if part is None else part[rows] for part in self))
+        return RowTargets(*(take_rows(part, rows) for part in self))
 
     def row_weights(self) -> SampleWeight:
         """The sample weights, 1 if there are none."""
-        return np.ones(len(self.values)) if self.sample_weight is None else self.sample_weight
+        return row_weights(self.values, self.sample_weight)
 
 
 def possible_labels(Y: Mask, observed: Mask | None) -> Mask:
@@ -202,8 +204,7 @@ def possible_labels(Y: Mask, observed: Mask | None) -> Mask:
 def fill_unknown(
     Y: Mask, observed: Mask | None, weights: Array | None = None, rates: Array | None = None
 ) -> Array:
-    """Labels as floats; an unknown label is replaced by the fraction of positives among its
-    observed values.
+    """Labels as floats; an unknown label becomes the fraction of positives of its observed values.
 
     For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0
     or 1. ``rates`` are these fractions, if known already.
@@ -218,7 +219,8 @@ def fill_unknown(
     """
     if observed is None:
         return Y.astype(np.float64)
-    rates = positive_rates(*count_positives(Y, observed, weights)) if rates is None else rates
+    if rates is None:
+        rates = positive_rates(*count_positives(Y, observed, weights))
     return np.where(observed, Y, rates)
 
 
@@ -226,8 +228,10 @@ def count_positives(
     Y: Mask, observed: Mask | None, weights: Array | None = None
 ) -> tuple[Array, Array]:
     """Weighted numbers of rows in which each label is positive, and in which it is observed."""
-    count = np.ones(len(Y)) if weights is None else weights
-    return count @ Y, np.full(Y.shape[1], count.sum()) if observed is None else count @ observed
+    count = row_weights(Y, weights)
+    if observed is None:
+        return count @ Y, np.full(Y.shape[1], count.sum())
+    return count @ Y, count @ observed
 
 
 def positive_rates(positives: Array, counts: Array) -> Array:
@@ -237,16 +241,14 @@ def positive_rates(positives: Array, counts: Array) -> Array:
 
 def check_labels_seen(names: Array, counts: Array) -> None:
     """Raise InputError if a label is observed in no row."""
-    unseen = np.flatnonzero(counts == 0)
-    if len(unseen):
+    for j in np.flatnonzero(counts == 0)[:1]:
         raise InputError(
-            f"The label {names[unseen[0]]!r} (column {unseen[0]} of y) is unknown in every row; leave it out."
+            f"The label {names[j]!r} (column {j} of y) is unknown in every row; leave it out."
         )
 
 
 def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
-    """Convert counts of votes to degrees (shares of the votes of a row) and sample weights (number
-    of votes).
+    """Convert counts of votes to degrees (shares of a row's votes) and sample weights (their number).
 
     A row without votes has unknown degrees (NaN) and weight 0.
 
@@ -269,18 +271,16 @@ def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
     array([4., 0.])
     """
     votes = check_matrix(counts, "counts of votes", nan="write 0 where a label has no votes.")
-    if (votes < 0).any():
-        raise InputError(
-            f"Votes must not be negative, but they are in {describe_rows((votes < 0).any(axis=1))}."
-        )
+    negative = (votes < 0).any(axis=1)
+    if negative.any():
+        raise InputError(f"Votes must not be negative, but they are in {describe_rows(negative)}.")
     weights = votes.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return votes / weights[:, None], weights
 
 
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
-    """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where
-    they are unknown."""
+    """Validate true degrees of some rows; the rows whose degrees are unknown contain NaN."""
     order = label_order(degrees, names)
     D = check_matrix(degrees, "degrees", nan="allow")
     if order is not None:
@@ -289,25 +289,26 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     if D.shape != (n, c):
         wanted = f"{n} rows and {c} columns, one for each row of X and each label"
         raise InputError(f"degrees must have {wanted}, got {D.shape[0]} and {D.shape[1]}.")
-    known = ~np.isnan(D).any(axis=1)
-    partly = ~known & ~np.isnan(D).all(axis=1)
+    missing = np.isnan(D)
+    known = ~missing.any(axis=1)
+    partly = ~known & ~missing.all(axis=1)
     if partly.any():
+        rows = describe_rows(partly)
         raise InputError(
-            f"The degrees of a row must be all known or all NaN, not mixed as in {describe_rows(partly)} of degrees."
+            f"The degrees of a row must be all known or all NaN, not mixed as in {rows} of degrees."
         )
     problems = find_row_problems(D[known])
     if problems:
-        rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
+        first = np.flatnonzero(known)[_any_of(problems)][0]
         kinds = " or ".join(problems)
         raise InputError(
-            f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}."
+            f"Degrees must not be negative and must sum to 1: row {first} of degrees: {kinds}."
         )
     return D / D.sum(axis=1, keepdims=True)
 
 
 def check_incomplete_distributions(y: Any) -> Array:
-    """Validate label distributions whose missing degrees are NaN; a single missing one follows from
-    the others.
+    """Validate label distributions whose missing degrees are NaN; a single one is filled in.
 
     Examples
     --------
@@ -320,8 +321,7 @@ def check_incomplete_distributions(y: Any) -> Array:
 
 
 def fill_missing_degrees(D: Array) -> tuple[Array, Mask]:
-    """Degrees in which the missing ones of a row share what the others leave; and which of them
-    stay unknown.
+    """Degrees in which missing ones share what the others leave; and which stay unknown.
 
     A single missing degree of a row follows from the others.
     """
@@ -332,8 +332,7 @@ def fill_missing_degrees(D: Array) -> tuple[Array, Mask]:
 
 
 def check_distributions(y: Any, *, nan: str | None = None) -> Array:
-    """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to
-    sum to one.
+    """Validate label distributions: a float array whose rows are rescaled to sum to one.
 
     ``nan`` is the advice in the error message for NaN.
     """
@@ -344,18 +343,21 @@ def check_distributions(y: Any, *, nan: str | None = None) -> Array:
         raise InputError(f"Degrees must not be negative, but they are in {rows} of y.")
     sums = D.sum(axis=1)
     if problems:
-        off = np.logical_or.reduce(list(problems.values()))
+        off = _any_of(problems)
         first = int(np.argmax(off))
         raise InputError(
-            f"The degrees of a row must sum to 1, unlike {describe_rows(off)} of y (row {first} sums to "
-            f"{sums[first]:.4g}); divide each row by its sum first."
+            f"The degrees of a row must sum to 1, unlike {describe_rows(off)} of y "
+            f"(row {first} sums to {sums[first]:.4g}); divide each row by its sum first."
         )
     return D / sums[:, None]
 
 
+def _any_of(problems: dict[str, Mask]) -> Mask:
+    return np.logical_or.reduce(list(problems.values()))
+
+
 def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, Mask]:
-    """Masks of the rows that are not label distributions, by kind of problem; empty if all rows are
-    valid.
+    """Masks of the rows that are not label distributions, by kind of problem; empty if none is.
 
     A row is marked by the first kind that applies. ``tolerance`` is that of the sums, infinite for
     votes.

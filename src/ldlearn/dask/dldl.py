@@ -8,7 +8,7 @@ import numpy as np
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows, positive_or_one
 from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockMatrix, BlockObjective, Coefficients
@@ -16,12 +16,11 @@ from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms
 from ldlearn.solvers.centred_matrix import CentredMatrix
-from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
+from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize_softmax
 
 
 class _Degrees(NamedTuple):
-    """The degrees of a block, the sample weights of its rows, and the D-step that led to them (None
-    at the start)."""
+    """Degrees and sample weights of a block, and the D-step that led to them (None at first)."""
 
     values: Array
     sample_weight: SampleWeight | None
@@ -94,25 +93,18 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         counts = training.count_positives(self.label_names_)
         self._set_concentration(*counts, training.total)
         self._select_penalties(columns.selection_rows)
-        start = (
-            self._class_prototypes(training),
-            positive_rates(*counts),
-        )  # the initial value of unknown labels
+        # The initial value of unknown labels is their rate of positives.
+        start = self._class_prototypes(training), positive_rates(*counts)
         degrees = training.runner.map_persist(
             _initial_degrees, training.X, training.targets, common=start
         )
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
         W = self._alternate(steps).W
-        self.coef_, self.intercept_ = W.coef.T, W.intercept
+        self.coef_ = W.coef.T
+        self.intercept_ = W.intercept
         self.graph_ = self.sigma_ = self._index = None
-        degrees = training.runner.map_persist(
-            _recover_degrees, training.X, steps.D, common=self._block_model()
-        )
+        self._set_degrees(training, _add_prediction, training.X, steps.D)
         gaps = [block.step.gap for block in steps.D]
-        width = (len(self.label_names_),)
-        self.label_distributions_ = array_of_blocks(
-            degrees, training.lengths, width, training.dtype
-        )
         self.gap_ = array_of_blocks(gaps, training.lengths, (), np.dtype(np.float64))
 
     def _class_prototypes(self, training: TrainingBlocks) -> Array | None:
@@ -120,52 +112,56 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         if self.init == "uniform":
             return None
         # The smallest number of positive labels has to be found over all blocks first.
-        runner, targets = training.runner, training.targets
-        fewest = np.min(
-            runner.map_compute(lambda block: fewest_positives(block.values), targets), axis=0
+        of_blocks = training.runner.map_compute(
+            lambda targets: fewest_positives(targets.values), training.targets
         )
-        sums, counts = runner.map_sum(
-            lambda X, block, fewest: prototype_sums(X, block.values, fewest, block.sample_weight),
-            training.X,
-            targets,
-            common=fewest,
-        )
-        return sums / np.where(counts > 0, counts, 1.0)[:, None]
+        fewest = np.min(of_blocks, axis=0)
+
+        def sum_purest(X: Array, targets: RowTargets) -> tuple[Array, Array]:
+            return prototype_sums(X, targets.values, fewest, targets.sample_weight)
+
+        sums, counts = training.runner.map_sum(sum_purest, training.X, training.targets)
+        return sums / positive_or_one(counts)[:, None]
 
 
 class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
     def __init__(
-        self, columns: BlockMatrix, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
+        self, features: BlockMatrix, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
     ) -> None:
-        self.columns = columns
+        self.features = features
         self.D = D
         self.degree_terms = degree_terms
         self.gamma = gamma
         self.tol = tol
-        self.targets = columns.training.targets
-        self.runner = columns.training.runner
-        self.total = columns.total
+        self.targets = features.training.targets
+        self.runner = features.training.runner
+        self.total = features.total
 
     def terms(self) -> float:
-        return self.runner.map_sum(_evaluate_terms, self.D, self.targets, common=self.degree_terms)[
-            0
-        ]
+        (value,) = self.runner.map_sum(
+            lambda D, targets, terms: [terms.value(D.values, _degree_rows(targets))],
+            self.D,
+            self.targets,
+            common=self.degree_terms,
+        )
+        return value
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
-        return minimize(
-            BlockObjective(self.columns, self.D),
-            l2=self.gamma,
-            start=start,
-            tol=self.tol,
-            rtol=rtol,
-        )
+        objective = BlockObjective(self.features, self.D)
+        return minimize_softmax(objective, l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
-        common = self.degree_terms, self._coefficients(W), self.tol
+        # Blocks centre their features, and so need the intercept at the mean.
+        centred = W.intercept + self.features.mean @ W.coef
+        coefficients = Coefficients(self.features.columns, W.coef, centred)
         self.D = self.runner.map_persist(
-            _update_degrees, self.columns.blocks, self.targets, self.D, common=common
+            _update_degrees,
+            self.features.blocks,
+            self.targets,
+            self.D,
+            common=(self.degree_terms, coefficients, self.tol),
         )
         steps = self.runner.map_compute(
             lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D
@@ -179,10 +175,6 @@ class _BlockSteps:
             terms=sum(step.terms for step in steps),
             change=max(step.change for step in steps),
         )
-
-    def _coefficients(self, W: SoftmaxFit) -> Coefficients:
-        # Blocks centre their features, and so need the intercept at the mean.
-        return Coefficients(self.columns.columns, W.coef, W.intercept + self.columns.mean @ W.coef)
 
 
 # Functions of a block.
@@ -201,22 +193,12 @@ def _degree_rows(targets: RowTargets) -> DegreeRows:
     return DegreeRows(possible_labels(Y, observed), sample_weight=weights)
 
 
-def _evaluate_terms(degrees: _Degrees, targets: RowTargets, terms: DegreeTerms) -> list[float]:
-    return [terms.value(degrees.values, _degree_rows(targets))]
-
-
 def _update_degrees(X: Array, targets: RowTargets, degrees: _Degrees, common: Any) -> _Degrees:
-    terms, coefficients, tol = common
-    step = terms.minimize(
-        _log_predictions(X, coefficients), _degree_rows(targets), degrees.values, tol
-    )
+    terms, (columns, W, b, exact), tol = common
+    logits = CentredMatrix(X, columns=columns).linear_predictor(W, b, exact=exact)
+    step = terms.minimize(log_softmax(logits), _degree_rows(targets), degrees.values, tol)
     return _Degrees(step.D, targets.sample_weight, step)
 
 
-def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
-    features = CentredMatrix(X, columns=coefficients.columns)
-    return log_softmax(features.linear_predictor(coefficients.W, coefficients.b, exact=True))
-
-
-def _recover_degrees(X: Array, degrees: _Degrees, model: joint.DLDL) -> Array:
+def _add_prediction(X: Array, degrees: _Degrees, model: joint.DLDL) -> Array:
     return np.ascontiguousarray(model._add_prediction(degrees.values, X, None), dtype=X.dtype)

@@ -1,7 +1,7 @@
-"""Base classes of estimators on Dask collections: client, lazy results, conversion to the local
-estimator."""
+"""Base classes of estimators on Dask collections: client, lazy results, local estimators."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -215,6 +215,15 @@ class DaskJointModel(DaskEstimator):
         """
         self._check_new_rows(X, y)
         return self._map_lazily("enhance", X, *tr.align_blocks(X, y))
+
+    def _set_degrees(
+        self, training: tr.TrainingBlocks, function: Callable[..., Array], *blocks: Sequence[Any]
+    ) -> None:
+        """Recover the degrees of the training rows block by block."""
+        degrees = training.runner.map_persist(function, *blocks, common=self._block_model())
+        self.label_distributions_ = array_of_blocks(
+            degrees, training.lengths, (len(self.label_names_),), training.dtype
+        )
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):

@@ -13,7 +13,7 @@ from ldlearn.core.simplex import Array, Indices
 from ldlearn.dask.training import LazyRows, TrainingBlocks
 from ldlearn.solvers.centred_matrix import CentredMatrix, ColumnStatistics
 from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.solvers.softmax_objective import LocalObjective, ObjectiveAt
+from ldlearn.solvers.softmax_objective import LocalObjective, ObjectiveAt, SoftmaxObjective
 
 _MAX_LOCAL_ROWS = 10_000  # fetched at once
 
@@ -31,8 +31,7 @@ class BlockMatrix(CentredMatrix):
         fit_intercept: bool,
         weighted: bool = True,
     ) -> None:
-        """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample
-        weights."""
+        """``sums`` are the unweighted column sums; moments use the sample weights if weighted."""
         self.training = training
         self.blocks = X
         n = training.n
@@ -55,9 +54,8 @@ class BlockMatrix(CentredMatrix):
 
     def sum_blocks(self, function: Any, common: Any = None) -> list[Any]:
         """The sums over blocks of ``function(X, targets, common)``, in one round."""
-        return self.training.runner.map_sum(
-            function, self.blocks, self.training.targets, common=common
-        )
+        runner = self.training.runner
+        return runner.map_sum(function, self.blocks, self.training.targets, common=common)
 
     @cached_property
     def scatter_matrix(self) -> Array:
@@ -65,14 +63,12 @@ class BlockMatrix(CentredMatrix):
         return self.sum_blocks(_block_scatter, self.columns)[0]
 
     def selection_rows(self) -> tuple[Any, Any]:
-        """Features and labels for model selection; if rows are many, objects that fetch those that
-        are taken."""
+        """Features and labels for model selection; many rows are fetched when they are taken."""
         if self.n > _MAX_LOCAL_ROWS:
             return self, self.training
         X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
-        return reduce_to_row_space(
-            CentredMatrix(X, self.fit_intercept, targets.sample_weight)
-        ), targets
+        features = CentredMatrix(X, self.fit_intercept, targets.sample_weight)
+        return reduce_to_row_space(features), targets
 
     def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """See `CentredMatrix.take_rows`."""
@@ -81,11 +77,10 @@ class BlockMatrix(CentredMatrix):
 
     def sampling_keys(self) -> Array:
         """See `ColumnStatistics.sampling_keys`."""
-        return np.concatenate(
-            self.training.runner.map_compute(
-                lambda X, columns: columns.sampling_keys(X), self.blocks, common=self.columns
-            )
+        keys = self.training.runner.map_compute(
+            lambda X, columns: columns.sampling_keys(X), self.blocks, common=self.columns
         )
+        return np.concatenate(keys)
 
 
 class Coefficients(NamedTuple):
@@ -97,83 +92,73 @@ class Coefficients(NamedTuple):
     exact: bool = True  # compute in float64 even if the features are float32
 
 
-class BlockObjective:
-    """The objective of softmax regression on rows in blocks; see `Objective`.
+class BlockObjective(SoftmaxObjective):
+    """The objective of softmax regression on rows in blocks.
 
     Predictions are not stored but recomputed from the coefficients. That costs one more product
     with a block that has to be read anyway, and leaves no state that could be lost with a worker.
     """
 
-    def __init__(self, columns: BlockMatrix, degrees: Sequence[Any]) -> None:
-        self.runner = columns.training.runner
-        self.features = columns
+    def __init__(self, features: BlockMatrix, degrees: Sequence[Any]) -> None:
+        super().__init__(features)
+        self.features: BlockMatrix = features
         self.degrees = degrees
-        self.n = columns.total
-        self.n_products = 0  # two for each round
+
+    def sum_blocks(self, function: Any, common: Any = None) -> list[Any]:
+        """The sums over blocks of ``function(X, degrees, common)``, in one round."""
+        runner = self.features.training.runner
+        return runner.map_sum(function, self.features.blocks, self.degrees, common=common)
 
     @property
-    def degree_sums(self) -> Array:
+    def degree_sums(self) -> Array:  # type: ignore[override]
         """Column sums of D, in one round."""
-        sums = self.runner.map_sum(
-            lambda block: [column_sums(block.values, block.sample_weight)[1]], self.degrees
-        )
-        return sums[0]
+        (sums,) = self.sum_blocks(lambda X, D: [column_sums(D.values, D.sample_weight)[1]])
+        return sums
 
     def at(
         self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
-    ) -> BlockObjectiveAt:
+    ) -> _BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
-        exact = exact or self.features.training.dtype == np.float64
-        return BlockObjectiveAt(self, Coefficients(self.features.columns, W, b, exact))
+        exact = exact or self.features.X.dtype == np.float64
+        return _BlockObjectiveAt(self, Coefficients(self.features.columns, W, b, exact))
 
 
-class BlockObjectiveAt(ObjectiveAt):
+class _BlockObjectiveAt(ObjectiveAt):
     """Loss, gradient and curvature at given coefficients, from one round; see `ObjectiveAt`."""
 
     logits = None
 
-    def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
-        self.rows = rows
+    def __init__(self, objective: BlockObjective, coefficients: Coefficients) -> None:
+        self.objective = objective
         self.coefficients = coefficients
         self.exact = coefficients.exact
-        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(
-            _block_derivatives
-        )
+        self.loss, gW, gb, self._excess, self._curvature = self._sum_blocks(_softmax_derivatives)
+        self._gradient = gW, gb
 
     def prediction_excess(self) -> Array:
-        """Column sums of ``P - D``."""
         return self._excess
 
     def gradient(self) -> tuple[Array, Array]:
-        """Gradient of the loss in W and b."""
-        return self._gW, self._gb
+        return self._gradient
 
     def mean_curvature(self) -> Array:
-        """The mean over rows of ``diag(p) - p p'``."""
-        return self._curvature / self.rows.n
+        return self._curvature / self.objective.n
 
     def hessian_product(self, W: Array, b: Array) -> tuple[Array, Array]:
-        """The Hessian of the loss times a direction, in one round."""
-        hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_product(W, b), W, b)
+        hW, hb = self._sum_blocks(lambda at: at.hessian_product(W, b))
         return hW, hb
 
     def label_scatters(self) -> Iterable[Array]:
-        """See `ObjectiveAt`."""
         return self._sum_blocks(lambda at: list(at.label_scatters()))
 
-    def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
-        """The sums over blocks of ``function(objective of a block at these coefficients,
-        *arguments)``."""
-        common = self.coefficients, function, arguments
-        blocks = self.rows.features.blocks
-        return self.rows.runner.map_sum(_evaluate_block, blocks, self.rows.degrees, common=common)
+    def _sum_blocks(self, function: Any) -> list[Any]:
+        """The sums over blocks of ``function(objective of a block at these coefficients)``."""
+        return self.objective.sum_blocks(_evaluate_softmax, (self.coefficients, function))
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
-        """The objective along a direction."""
-        at = self.coefficients
-        return lambda t: self.rows.at(
-            at.W if W is None else at.W + t * W, at.b + t * b, exact=at.exact
-        )
+        _, at_W, at_b, exact = self.coefficients
+        change = 0.0 if W is None else W
+        return lambda t: self.objective.at(at_W + t * change, at_b + t * b, exact=exact)
 
 
 # Functions of a block. ``degrees`` has the attributes ``values`` and ``sample_weight``.
@@ -183,14 +168,12 @@ def _block_scatter(X: Array, rows: Any, columns: ColumnStatistics) -> list[Array
     return [CentredMatrix(X, sample_weight=rows.sample_weight, columns=columns).scatter_matrix]
 
 
-def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
-    (columns, W, b, exact), function, arguments = common
-    objective = LocalObjective(
-        CentredMatrix(X, sample_weight=degrees.sample_weight, columns=columns), degrees.values
-    )
-    return list(function(objective.at(W, b, exact=exact), *arguments))
+def _evaluate_softmax(X: Array, degrees: Any, common: tuple[Coefficients, Any]) -> list[Any]:
+    (columns, W, b, exact), function = common
+    features = CentredMatrix(X, sample_weight=degrees.sample_weight, columns=columns)
+    return list(function(LocalObjective(features, degrees.values).at(W, b, exact=exact)))
 
 
-def _block_derivatives(at: Any) -> Sequence[Any]:
+def _softmax_derivatives(at: Any) -> list[Any]:
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.prediction_excess(), at.objective.n * at.mean_curvature()]

@@ -6,7 +6,7 @@ from ldlearn.dask.estimator import DaskEstimator
 from ldlearn.dask.rows import BlockMatrix, BlockObjective
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
-from ldlearn.solvers.softmax_regression import minimize
+from ldlearn.solvers.softmax_regression import minimize_softmax
 
 
 @estimator_dataclass
@@ -40,8 +40,10 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockMatrix(training, training.X, training.sums, self.fit_intercept)
-        rows = BlockObjective(columns, training.targets)
-        fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
+        objective = BlockObjective(columns, training.targets)
+        fit = minimize_softmax(
+            objective, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter
+        )
         self.coef_ = fit.coef.T
         self.intercept_ = fit.intercept
         self.objective_ = fit.loss

@@ -1,6 +1,5 @@
 """VoteLDL on Dask collections: the likelihood of 0/1 labels, summed over rows in blocks."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from ldlearn.core.negative_labels import concentration, mean_positives
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import RowTargets, positive_rates
 from ldlearn.core.votes import label_weights
-from ldlearn.dask.estimator import DaskJointModel, array_of_blocks, refuse_row_data
+from ldlearn.dask.estimator import DaskJointModel, refuse_row_data
 from ldlearn.dask.rows import BlockMatrix
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.solvers.centred_matrix import CentredMatrix, ColumnStatistics
@@ -20,7 +19,7 @@ from ldlearn.solvers.vote_regression import (
     Derivatives,
     VoteObjective,
     VoteObjectiveAt,
-    minimize,
+    minimize_votes,
 )
 
 
@@ -69,36 +68,28 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         self._fitted_with_raters = False
         self._typical_offset = 0.0
-        runner = training.runner
         columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
-        self.gamma_ = (
-            self._select_gamma(*columns.selection_rows())
-            if self.gamma is None
-            else float(self.gamma)
-        )
-        votes = _BlockVotes(columns, self.label_names_)
-        fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
+        if self.gamma is None:
+            self.gamma_ = self._select_gamma(*columns.selection_rows())
+        else:
+            self.gamma_ = float(self.gamma)
+        counts = training.count_positives(self.label_names_)
+        votes = _BlockVotes(columns, *counts)
+        fit = minimize_votes(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_ = fit.coef.T
         self.intercept_ = fit.intercept
         self.lambda_ = float(np.exp(fit.log_rate))
-        self.n_votes_ = votes.mean_positives
+        self.n_votes_ = mean_positives(*counts, training.total)
         self.kappa_ = concentration(self.zeros, self.n_votes_)
         self.objective_ = fit.loss
         self.objective_path_ = fit.path
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
-        degrees = runner.map_persist(
-            _recover_degrees, columns.blocks, training.targets, common=self._block_model()
-        )
-        width = (len(self.label_names_),)
-        self.label_distributions_ = array_of_blocks(
-            degrees, training.lengths, width, training.dtype
-        )
+        self._set_degrees(training, _recover_from_votes, columns.blocks, training.targets)
 
 
-_Parameters = tuple[
-    ColumnStatistics, Array, Array, float
-]  # the message to the blocks: columns, W, b and ln(lambda)
+# The message to the blocks: statistics of the columns, W, b and ln(lambda).
+_Parameters = tuple[ColumnStatistics, Array, Array, float]
 
 
 class _BlockVotes(VoteObjective):
@@ -106,72 +97,66 @@ class _BlockVotes(VoteObjective):
 
     features: BlockMatrix
 
-    def __init__(self, columns: BlockMatrix, label_names: Any) -> None:
-        positives, counts = columns.training.count_positives(label_names)
-        self.total = (
-            float(counts.max()) + 1.0
-        )  # as `CompetingLabels.total`, including the added row
-        self.rates = positive_rates(positives, counts)
-        self.mean_positives = mean_positives(positives, counts, columns.training.total)
-        super().__init__(columns, CompetingLabels(self.rates[None], None).best_constant())
+    def __init__(self, features: BlockMatrix, positives: Array, counts: Array) -> None:
+        rates = positive_rates(positives, counts)
+        super().__init__(features, CompetingLabels(rates[None], None).best_constant())
         self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
+        # As `CompetingLabels.total`, including the added row.
+        self.total = float(counts.max()) + 1.0
 
-    def at(self, v: Any) -> VoteObjectiveAt:
+    def at(self, v: Array) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
         W, b, log_rate = self.split_parameters(v)
-        parameters: _Parameters = self.features.columns, W, b, log_rate
+        parameters = self.features.columns, W, b, log_rate
         loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(
-            _block_derivatives, parameters
+            _vote_derivatives, parameters
         )
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
-        def hessian_product(s: Any) -> Any:
-            _, b, rate = direction = self.split_parameters(s)
-            extra, extra_rate = added.hessian_product(b[None], rate)
-            hW, hb, h = self.features.sum_blocks(_block_hessian_product, (parameters, direction))
-            return self.join_parameters(hW, hb, h + extra_rate, extra[0])
+        def hessian_product(s: Array) -> Array:
+            direction = self.split_parameters(s)
+            hW, hb, h = self.features.sum_blocks(_vote_hessian_product, (parameters, direction))
+            extra, extra_rate = added.hessian_product(direction[1][None], direction[2])
+            return self.join_parameters(hW, hb + extra[0], h + extra_rate)
 
         slope, added_rate_slope = added.gradient
-        gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
-        found = Derivatives(
-            gradient, hessian_product, (curvature + added.mean_curvature) / self.total
-        )
+        gradient = self.join_parameters(gW, gb + slope[0], rate_slope + added_rate_slope)
+        mean_curvature = (curvature + added.mean_curvature) / self.total
+        found = Derivatives(gradient, hessian_product, mean_curvature)
         return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found)
 
 
 # Functions of a block.
 
 
-def _evaluate_block(X: Array, targets: RowTargets, parameters: _Parameters) -> tuple[Any, ...]:
+def _evaluate_votes(X: Array, targets: RowTargets, parameters: _Parameters) -> tuple[Any, ...]:
     """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
     features = CentredMatrix(X, columns=columns)
-    link = CompetingLabels(
-        targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed)
-    )
+    weights = label_weights(targets.sample_weight, targets.observed)
+    link = CompetingLabels(targets.values.astype(np.float64), weights)
     loss, derivatives = link.at(features.linear_predictor(W, b), log_rate)
     return features, link, loss, derivatives()
 
 
-def _block_derivatives(X: Array, targets: RowTargets, parameters: _Parameters) -> Sequence[Any]:
-    features, link, loss, (gradient, _, curvature) = _evaluate_block(X, targets, parameters)
+def _vote_derivatives(X: Array, targets: RowTargets, parameters: _Parameters) -> list[Any]:
+    features, link, loss, (gradient, _, curvature) = _evaluate_votes(X, targets, parameters)
     slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [loss, *features.transpose_product(slope), rate_slope, link.total * curvature]
 
 
-def _block_hessian_product(
+def _vote_hessian_product(
     X: Array, targets: RowTargets, common: tuple[_Parameters, Any]
-) -> Sequence[Any]:
+) -> list[Any]:
     parameters, (W, b, rate) = common
-    features, *_, derivatives = _evaluate_block(X, targets, parameters)
+    features, *_, derivatives = _evaluate_votes(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_product(features.linear_predictor(W, b), rate)
     return [*features.transpose_product(curved), curved_rate]
 
 
-def _recover_degrees(X: Array, targets: RowTargets, model: joint.VoteLDL) -> Array:
+def _recover_from_votes(X: Array, targets: RowTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    return np.ascontiguousarray(
-        model._degrees(scores, targets.values, 0.0, targets.observed), dtype=X.dtype
-    )
+    D = model._degrees(scores, targets.values, 0.0, targets.observed)
+    return np.ascontiguousarray(D, dtype=X.dtype)

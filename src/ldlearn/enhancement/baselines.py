@@ -6,6 +6,7 @@ import numpy as np
 
 from ldlearn.base import Capabilities, Enhancer
 from ldlearn.core.simplex import (
+    TINY,
     Mask,
     SampleWeight,
     normalize_rows,
@@ -95,9 +96,7 @@ class PriorLE(_Baseline):
     ) -> None:
         shares = normalize_rows(fill_unknown(Y, observed, sample_weight))
         self.prior_ = np.average(shares, axis=0, weights=sample_weight)
-        self.label_distributions_ = normalize_rows(
-            (Y if observed is None else Y | ~observed) * self.prior_
-        )
+        self.label_distributions_ = normalize_rows(_possible(Y, observed) * self.prior_)
 
 
 class ProjectedPriorLE(_Baseline):
@@ -136,11 +135,14 @@ class ProjectedPriorLE(_Baseline):
     ) -> None:
         counts = row_weights(Y, sample_weight)
         seen = np.ones(Y.shape) if observed is None else observed
-        self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)
-        support = Y if observed is None else Y | ~observed
-        self.label_distributions_ = project_simplex(
-            np.broadcast_to(self.frequencies_, Y.shape), support
-        )
+        self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, TINY)
+        frequencies = np.broadcast_to(self.frequencies_, Y.shape)
+        self.label_distributions_ = project_simplex(frequencies, _possible(Y, observed))
+
+
+def _possible(Y: Mask, observed: Mask | None) -> Mask:
+    """Labels that are positive or unknown."""
+    return Y if observed is None else Y | ~observed
 
 
 class SoftmaxLE(Enhancer):

@@ -131,7 +131,8 @@ class BDLE(Enhancer):
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w)
         # times as long.
         root = np.sqrt(w[counted, None])
-        weighted = smoothed = root * features[counted]
+        weighted = root * features[counted]
+        smoothed = weighted
         if self.lam > 0:
             G = laplacian(knn_graph(X[counted], self.n_neighbors, self.sigma))
             rough = self.lam * (G @ features[counted])
@@ -139,13 +140,13 @@ class BDLE(Enhancer):
             # here.
             smoothed = weighted + rough / root  # (I + lambda G) X
         W = self._solve_sylvester(weighted, root * labels[counted], smoothed)
-        self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
+        self.coef_ = W.T
+        self.intercept_ = mean_y - mean_x @ W
         self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _solve_sylvester(self, X: Array, Y: Array, smoothed: Array) -> Array:
-        """W of the Sylvester equation; it lies in the row space of X, in which the equation is
-        solved if m > n."""
+        """W of the Sylvester equation, solved in the row space of X, where W lies, if m > n."""
         if X.shape[1] > len(X):
             basis = linalg.qr(X.T, mode="economic")[0]
             return basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis)
@@ -158,7 +159,7 @@ class BDLE(Enhancer):
         # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
         ridges = self.alpha * np.maximum(values, 0.0)
-
-        systems = (gram + ridge * np.eye(len(gram)) for ridge in ridges)  # made one by one
-        columns = map(solve_semidefinite, systems, targets.T)
-        return np.column_stack(list(columns)) @ V.T
+        columns = []
+        for ridge, target in zip(ridges, targets.T, strict=True):
+            columns.append(solve_semidefinite(gram + ridge * np.eye(len(gram)), target))
+        return np.column_stack(columns) @ V.T

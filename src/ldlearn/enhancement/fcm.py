@@ -141,18 +141,14 @@ class FCM(Enhancer):
         for axis in (0, 1):
             sums = self.associations_.sum(axis=axis, keepdims=True)
             self.associations_ /= positive_or_one(sums)
-        self.scores_ = np.column_stack(
-            [(self.memberships_ * row).max(axis=1) for row in self.associations_]
-        )
+        scores = [(self.memberships_ * row).max(axis=1) for row in self.associations_]
+        self.scores_ = np.column_stack(scores)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _cluster(self, X: Array, p: int, w: SampleWeight) -> None:
-        """Alternate between centres and memberships; each step minimises the objective over one of
-        them."""
-        counted = (
-            w > 0
-            # Rows of weight 0 move no centre, and what is drawn for the others must not depend on them
-        )
+        """Alternate between centres and memberships: exact minima over one of them."""
+        # Rows of weight 0 move no centre, and what is drawn for others must not depend on them.
+        counted = w > 0
         # Distances are computed from inner products, which lose digits where all rows are far from
         # 0.
         mean = np.average(X, axis=0, weights=w)
@@ -169,7 +165,8 @@ class FCM(Enhancer):
             # is.
             centres = np.where(members > 0, weights.T @ centred / positive_or_one(members), centres)
             squares = squared_distances(centred, centres)
-            before, U = U, _memberships(squares, self.b)
+            before = U
+            U = _memberships(squares, self.b)
             weights = counts * U**self.b
             path.append(np.vdot(weights, squares))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
@@ -179,22 +176,21 @@ class FCM(Enhancer):
         self.cluster_centers_ = centres + mean
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]
-
         largest = U.max()
         # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or
         # less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
             warnings.warn(
-                f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): the degrees are "
-                f"nearly uniform; take b nearer to 1 than {self.b:g}, fewer clusters or fewer features.",
+                f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): "
+                f"the degrees are nearly uniform; take b nearer to 1 than {self.b:g}, fewer "
+                "clusters or fewer features.",
                 UserWarning,
                 stacklevel=7,
             )
 
 
 def _memberships(squares: Array, b: float) -> Array:
-    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre
-    alone."""
+    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to it alone."""
     nearest = squares.min(axis=1, keepdims=True)
     # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the
     # limit is taken.

@@ -1,5 +1,4 @@
-"""FLE: fast label enhancement, a factorisation of the features whose coefficients are the
-degrees."""
+"""FLE: fast label enhancement; the degrees are coefficients of the features."""
 
 from typing import ClassVar
 
@@ -111,7 +110,8 @@ class FLE(Enhancer):
         X = X.astype(np.float64)
         if self.standardize:
             X = feature_scaling(X, weights=sample_weight).apply(X)
-        m, c = X.shape[1], Y.shape[1]
+        m = X.shape[1]
+        identity = np.eye(Y.shape[1])
         w = row_weights(Y, sample_weight)
         S = pseudo_distributions(X, Y, sample_weight)
         # The pseudo distribution is the start, so that nothing is drawn and the order of rows does
@@ -121,16 +121,15 @@ class FLE(Enhancer):
         while self._should_iterate(path):
             # Ridge regression of the features on P: the exact minimum over Q.
             weighted = P.T * w
-            Q = np.linalg.solve(weighted @ P + self.gamma * np.eye(c), weighted @ X)
+            Q = np.linalg.solve(weighted @ P + self.gamma * identity, weighted @ X)
             # Non-negative least squares for P: the row problems share this Hessian (halved), not
             # the linear term. Given Q no row sees another, so that its own weight does not move it.
             # The penalty on row sums, lam (p'1 - 1)^2, puts lam into every entry of the Hessian
             # (11') and of the linear term. The last support is the first guess: few entries become
             # or cease to be 0 in an iteration.
-            H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
-            P = nonnegative_quadratic(
-                H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0
-            )
+            H = Q @ Q.T / m + (self.alpha + self.beta) * identity + self.lam
+            linear = X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam
+            P = nonnegative_quadratic(H, linear, P > 0)
             path.append(self._objective(X, Y, S, P, Q, w))
         self.prototypes_ = Q
         self.coefficients_ = P

@@ -114,15 +114,16 @@ class GLESC(Enhancer):
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         # Five n x n arrays of doubles at the peak.
-        require_memory(
-            40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array"
-        )
+        use = f"GLESC with its {n} x {n} representations"
+        require_memory(40.0 * n**2, use, "LESC makes no such array")
         labels = Y.astype(float)
         if self.standardize:
             X = feature_scaling(X).apply(X)
-        self.representation_ = C = self._fit_representation([thin_factors(X), thin_factors(labels)])
-        F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
-        self.label_distributions_ = softmax(F)
+        C = self._fit_representation([thin_factors(X), thin_factors(labels)])
+        self.representation_ = C
+        if self.orientation == "stated":
+            C = C.T
+        self.label_distributions_ = softmax(smooth_by_representation(labels, C, self.lam))
 
     def _fit_representation(self, views: list[ThinFactors]) -> Array:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
@@ -161,10 +162,11 @@ class GLESC(Enhancer):
             gap = rest - E
 
             lengths = [float(np.linalg.norm(part)) for part in np.split(gap, cuts)]
-            self.converged_ = max(distance, *lengths) < self.tol
+            self.converged_ = bool(max(distance, *lengths) < self.tol)
             Y = Y + mu * gap
             mu = min(2.0 * mu, 1e11)  # as released, like the next
-            previous, rho = rho, min(2.0 * rho, 1e13)
+            previous = rho
+            rho = min(2.0 * rho, 1e13)
             # The new W / rho: what the thresholds took away, times the old rho over the new one.
             WV = (sums - GV) * (previous / rho)
         return tensor.mean_matrix()
@@ -187,9 +189,8 @@ class _SpectralTensor:
         self.root_weights = np.ones((n // 2 + 1, 1))
         self.root_weights[1 : (n + 1) // 2] = np.sqrt(2.0)
         self.bases = [self.root_weights * fft.rfft(basis, axis=0, norm="ortho") for basis in bases]
-        self.slices = np.zeros(
-            (n // 2 + 1, len(bases), n), dtype=complex
-        )  # frequency, matrix, column
+        # Frequency, matrix, column.
+        self.slices = np.zeros((n // 2 + 1, len(bases), n), dtype=complex)
 
     def mean_matrix(self) -> Array:
         """Mean of the two matrices."""

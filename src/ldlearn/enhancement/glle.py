@@ -23,6 +23,7 @@ from ldlearn.base.parameters import (
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.spd import solve_operator, solve_spd
@@ -180,7 +181,8 @@ class GLLE(Enhancer):
     def _fit(self, X: Any, Y: Mask) -> None:
         if self.correlation_penalty > 0 and self.solver == "lbfgs":
             raise InputError(
-                "Label correlations (correlation_penalty > 0) need solver='exact', got solver='lbfgs'."
+                "Label correlations (correlation_penalty > 0) need solver='exact', "
+                "got solver='lbfgs'."
             )
         labels = Y.astype(float)
         G = laplacian(knn_graph(X, self.n_neighbors, self.sigma))
@@ -189,15 +191,12 @@ class GLLE(Enhancer):
         else:
             # A kernel expansion of distinct rows can express every D, so that the minimum over W is
             # one over D itself: the normal equations (I + lam G) D = Y, sparse and definite.
-            self.scores_ = solve_spd(
-                sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels
-            )
-            self.objective_ = _objective(self.scores_, labels, self.lam, G)
-            self.objective_path_, self.n_iter_, self.converged_ = (
-                np.array([self.objective_]),
-                1,
-                True,
-            )
+            system = sparse.eye_array(len(labels)) + self.lam * G
+            self.scores_ = solve_spd(sparse.csr_array(system), labels)
+            self.objective_ = float(_objective(self.scores_, labels, self.lam, G))
+            self.objective_path_ = np.array([self.objective_])
+            self.n_iter_ = 1
+            self.converged_ = True
             if self.correlation_penalty > 0:
                 self._fit_correlations(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
@@ -210,7 +209,7 @@ class GLLE(Enhancer):
             f"The {n} x {n} kernel of GLLE's solver='lbfgs'",
             "solver='exact' needs no kernel",
         )
-        dense = X.toarray() if sparse.issparse(X) else X
+        dense = to_dense(X)
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
         loss = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
@@ -236,10 +235,8 @@ class GLLE(Enhancer):
             # Exact, so that neither half-step can raise the objective; the labels of a row are tied
             # by R, hence one system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
-            path.append(
-                _objective(D, Y, self.lam, G)
-                + self.correlation_penalty * np.sum(R * _grams(D, members))
-            )
+            correlation = np.sum(R * _grams(D, members))
+            path.append(_objective(D, Y, self.lam, G) + self.correlation_penalty * correlation)
         self.scores_ = D
         self.label_correlations_ = R
 
@@ -249,27 +246,26 @@ class GLLE(Enhancer):
         """D of ``D + lam G D + correlation_penalty D_i R_i = Y``, i being the group of a row."""
 
         def system_times(D: Array) -> Array:
-            result = np.asarray(D + self.lam * (G @ D))
+            result = D + self.lam * (G @ D)
             for rows, correlation in zip(members, R, strict=True):
                 result[rows] += self.correlation_penalty * (D[rows] @ correlation)
             return result
 
         # Correlation matrices have a unit diagonal: each adds its penalty to every entry.
-        return solve_operator(
-            system_times, (1.0 + self.lam * G.diagonal() + self.correlation_penalty)[:, None], Y
-        )
+        diagonal = 1.0 + self.lam * G.diagonal() + self.correlation_penalty
+        return solve_operator(system_times, diagonal[:, None], Y)
 
     def _group_rows(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]
-        n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
+        n_groups = self.n_groups or min(100, max(1, n // 10))
         if n_groups > n:
             raise InputError(
-                f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}."
+                f"n_groups must not exceed the number of rows, got n_groups={n_groups} and "
+                f"n_samples={n}."
             )
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # duplicates may make fewer groups, which is harmless
+            # Duplicates may make fewer groups, which is harmless.
+            warnings.simplefilter("ignore", ConvergenceWarning)
             found = KMeans(n_groups, n_init=1, random_state=rng).fit_predict(X)
         return np.unique(found, return_inverse=True)[1]
 
@@ -288,8 +284,7 @@ def _loss_and_gradient(
 
 
 def _align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
-    """Decrease ``<Z Z', C>`` over matrices Z with rows of unit length, for a stack of symmetric
-    matrices C.
+    """Decrease ``<Z Z', C>`` over Z with rows of unit length, for a stack of symmetric matrices C.
 
     ``Z Z'`` runs through the correlation matrices: positive semi-definite with unit diagonal. One
     row is minimised over at a time, in closed form: it opposes the sum of the others, weighted by

@@ -7,7 +7,14 @@ import numpy as np
 from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_blocks
-from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    positive_or_one,
+    row_weights,
+    to_distributions,
+)
 
 
 @estimator_dataclass
@@ -99,9 +106,8 @@ class KM(Enhancer):
         self.scores_ = np.where(Y, 1.0 - np.sqrt(squares / (radii + self.delta)), 0.0)
         # On the rim of all of its labels a row has no membership left to share out.
         outside = self.scores_.max(axis=1, keepdims=True) <= 1e-9
-        self.label_distributions_ = to_distributions(
-            np.where(outside, Y, self.scores_), self.normalize
-        )
+        scores = np.where(outside, Y, self.scores_)
+        self.label_distributions_ = to_distributions(scores, self.normalize)
 
     def _squared_distances_to_centres(
         self, X: Array, Y: Array, weights: SampleWeight | None
@@ -112,9 +118,7 @@ class KM(Enhancer):
         """
         width = mean_distance(X, weights) if isinstance(self.sigma, str) else self.sigma
         KY = np.vstack([block @ Y for _, block in rbf_blocks(X, width=width)])
-        counts = Y.sum(axis=0)
-        counts[counts == 0] = (
-            1.0  # a label without rows has no centre, and its distances are not used
-        )
+        # A label without rows has no centre, and its distances are not used.
+        counts = positive_or_one(Y.sum(axis=0))
         within = np.einsum("il,il->l", Y, KY) / counts**2
         return np.maximum(1.0 - 2.0 * KY / counts + within, 0.0)

@@ -10,7 +10,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, Mask, softmax
+from ldlearn.core.simplex import TINY, Array, Mask, softmax
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -147,9 +147,8 @@ class LEMLL(Enhancer):
         self.converged_ = True
         path: list[float] = []
         if self.C > 0:
-            require_memory(
-                24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse"
-            )
+            use = f"LEMLL with its {n} x {n} kernel"
+            require_memory(24.0 * n**2, use, "GLLE keeps its graph sparse")
             K = rbf_kernel(X, width=mean_distance(X))
             # In the memory of its argument, whose transpose is in LAPACK's order.
             K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
@@ -164,8 +163,7 @@ class LEMLL(Enhancer):
         self.label_distributions_ = softmax(self.numerical_labels_)
 
     def _regress(self, K: Array, U: Array) -> list[float]:
-        """Multi-output support vector regression on targets U: iteratively reweighted least squares
-        on the dual.
+        """Support vector regression on targets U by reweighted least squares on the dual.
 
         Keeps the iterate of the least primal value; returns all of these values.
         """
@@ -182,20 +180,17 @@ class LEMLL(Enhancer):
             lengths = np.linalg.norm(B, axis=1)
             half = 0.5 * np.vdot(B, KB)
             primal = half + self.C * np.sum(np.maximum(error - self.eps, 0.0) ** 2)
-            dual = (
-                float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.C))))
-                - half
-            )
+            penalty = np.sum(lengths * (self.eps + lengths / (4.0 * self.C)))
+            dual = np.vdot(B, U) - penalty - half
             path.append(primal)
             if primal <= min(path):
-                self.dual_coef_, self.intercept_ = B, b
+                self.dual_coef_ = B
+                self.intercept_ = b
             self.gap_ = min(path) - dual
             self.converged_ = bool(self.gap_ <= self.tol * self.label_penalty * U.size)
             # At the solution |B_i| = 2 C (r_i - eps): this is |B_i| / r_i for the error r_i that
             # belongs to B_i.
-            weights = lengths / np.maximum(
-                self.eps + lengths / (2.0 * self.C), np.finfo(float).tiny
-            )
+            weights = lengths / np.maximum(self.eps + lengths / (2.0 * self.C), TINY)
         return path
 
 
@@ -206,13 +201,15 @@ def _weighted_fit(K: Array, U: Array, weights: Array) -> tuple[Array, Array, Arr
     system = K * roots
     system *= roots.T
     system.flat[:: len(K) + 1] += 1.0
-    factor = linalg.cho_factor(
-        system.T, lower=True, overwrite_a=True, check_finite=False
-    )  # .T: no copy is made
+    # With .T no copy is made.
+    factor = linalg.cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
     solved = linalg.cho_solve(factor, np.hstack([roots * U, roots]), check_finite=False)
-    free, direction = solved[:, :-1], solved[:, -1:]
+    free = solved[:, :-1]
+    direction = solved[:, -1:]
     # b is what makes the columns of B sum to zero; where no row has weight, any b does.
     total = np.vdot(roots, direction)
-    b = (roots * free).sum(axis=0) / total if total > 0 else U.mean(axis=0)
+    b = U.mean(axis=0)
+    if total > 0:
+        b = (roots * free).sum(axis=0) / total
     B = roots * (free - direction * b)
     return B, b, K @ B

@@ -155,14 +155,14 @@ class LESC(Enhancer):
         self.basis_ = space.basis
         self.coefficients_ = self._fit_representation(space)
         Z = aslinearoperator(self.basis_) @ aslinearoperator(self.coefficients_)  # never formed
-        F = smooth_by_representation(
-            Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma
+        if self.orientation == "stated":
+            Z = Z.T
+        self.label_distributions_ = softmax(
+            smooth_by_representation(Y.astype(float), Z, self.gamma)
         )
-        self.label_distributions_ = softmax(F)
 
     def _fit_representation(self, space: ThinFactors) -> Array:
-        """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of
-        the row space.
+        """Low-rank representation, in coordinates of the row space, by the inexact ALM.
 
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the
         optimal Z leaves the row space, which would only add to its nuclear norm. J is a copy of Z
@@ -200,8 +200,7 @@ class LESC(Enhancer):
 
 
 def _beta_star(space: ThinFactors) -> float:
-    """``1 / |X N'|`` (spectral norm; N the samples scaled to length one): up to it the
-    representation is Z = 0."""
+    """The largest beta with representation 0: ``1 / |X N'|``, N the samples of length one."""
     X = space.coordinates
     if not X.size:
         return np.inf
@@ -211,4 +210,6 @@ def _beta_star(space: ThinFactors) -> float:
 
 def _spectral_norm(A: Array) -> float:
     """The largest singular value of a wide matrix, from its small Gram matrix."""
-    return float(np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])) if A.size else 0.0
+    if not A.size:
+        return 0.0
+    return np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])

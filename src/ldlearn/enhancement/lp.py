@@ -87,11 +87,10 @@ class LP(Enhancer):
     normalize: OutputMap = "l1"
 
     def _fit(self, X: Array, Y: Mask) -> None:
-        system = (
-            self._dense_system(X)
-            if self.n_neighbors is None
-            else self._sparse_system(X, self.n_neighbors)
-        )
+        if self.n_neighbors is None:
+            system = self._dense_system(X)
+        else:
+            system = self._sparse_system(X, self.n_neighbors)
         # The geometric series of the propagation, summed: I - alpha P is definite, since P has no
         # eigenvalue above 1.
         self.scores_ = (1.0 - self.alpha) * solve_spd(system, Y.astype(float))

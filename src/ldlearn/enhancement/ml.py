@@ -105,9 +105,8 @@ class ML(Enhancer):
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
         # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
-        fit = _minimize_signed_quadratic(
-            M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter
-        )
+        signs = np.where(Y, 1.0, -1.0)
+        fit = _minimize_signed_quadratic(M, signs, tol=self.tol, max_iter=self.max_iter)
         self.scores_ = self.lam * fit.U
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
@@ -164,17 +163,20 @@ def _minimize_signed_quadratic(
     scaled = sparse.csr_array(inverse @ A @ inverse)
     # Below 2 / (largest eigenvalue), where a projected step lowers the objective.
     step = 1.9 / abs(scaled).sum(axis=1).max()
-    lower, goal = root[:, None], tol * np.linalg.norm(root)
+    lower = root[:, None]
+    goal = tol * np.linalg.norm(root)
 
     def gradient(V: Array) -> Array:
         return signs * (scaled @ (signs * V))
 
-    V, n_iter = np.repeat(lower, signs.shape[1], axis=1), 0
+    V = np.repeat(lower, signs.shape[1], axis=1)
     G = gradient(V)
+    n_iter = 0
     free, blocked = _free_and_chopped(V, G, lower)
     P = free  # conjugate directions
     while True:
-        unsolved = np.sqrt(_column_dots(free, free) + _column_dots(blocked, blocked)) > goal
+        squares = _column_dots(free, free) + _column_dots(blocked, blocked)
+        unsolved = np.sqrt(squares) > goal
         if n_iter == max_iter or not unsolved.any():
             return _BoundedFit(signs * V / lower, n_iter, not unsolved.any())
         n_iter += 1
@@ -193,7 +195,8 @@ def _minimize_signed_quadratic(
         room = np.where(direction > 0, slack / positive_or_one(direction), np.inf).min(axis=0)
         expand = inside & (t > room)
         t = np.where(expand, room, t)
-        V, G = np.maximum(V - t * direction, lower), G - t * image
+        V = np.maximum(V - t * direction, lower)
+        G = G - t * image
         if expand.any():
             # A step of fixed length along the free gradient, cut at the bounds: many entries may
             # reach them at once.
@@ -208,10 +211,10 @@ def _minimize_signed_quadratic(
 
 
 def _free_and_chopped(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
-    """Gradient of the free entries, and of the entries at a bound whose gradient points away from
-    it."""
+    """Gradient of the free entries, and of those at a bound which it would leave."""
     bound = lower >= V
-    return np.where(bound, 0.0, G), np.where(bound, np.minimum(G, 0.0), 0.0)
+    free = np.where(bound, 0.0, G)
+    return free, np.minimum(G - free, 0.0)
 
 
 def _column_dots(A: Array, B: Array) -> Array:

@@ -1,16 +1,17 @@
-"""Analyses of a run: differences with confidence intervals, agreement, costs, sensitivity to
-hyperparameters."""
+"""Analyses of a run: differences of methods, agreement, costs, sensitivity."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
 
 from ldlearn.core.simplex import Array
-from ldlearn.evaluation.record import PHASES, Params, Task, is_number
+from ldlearn.evaluation.record import PHASES, Params, Record, Task, is_finite_number
 from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
 from ldlearn.metrics import get_metric, intersection
 from ldlearn.metrics.inputs import mean_of_defined
@@ -58,37 +59,50 @@ def difference(
     and r = q / (1 - q). What two fits to nearly the same rows have in common beyond that widens no
     interval, for either task.
     """
-    finished = [results.finished_records(dataset, name) for name in (method, other)]
-    first, second = (
-        {r.repeat: r.scores(table.task).get(table.metric.name) for r in mine} for mine in finished
-    )
+    first = _scores_by_repeat(results, table, method, dataset)
+    second = _scores_by_repeat(results, table, other, dataset)
     sign = 1 if table.metric.greater_is_better else -1
-    shared = [(a, second.get(repeat)) for repeat, a in first.items()]
-    values = [sign * (a - b) for a, b in shared if is_number(a) and is_number(b)]
-    if not values:
+    advantages = []
+    for repeat, score in first.items():
+        if repeat in second:
+            advantages.append(sign * (score - second[repeat]))
+    n = len(advantages)
+    if not n:
         return None
-    n = len(values)
     # one repeat has no spread, and no comparison with NaN holds
     margin = math.nan
     if n > 1:
-        sizes = finished[0][0].sizes
-        rows = {part: sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
-        scored = rows["test" if table.task == "prediction" else "train"]
-        others = sum(rows.values()) - scored
-        ratio = scored / others if others else 1.0  # 1 if the record has no sizes
-        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + ratio)
+        ratio = _scored_ratio(results.finished_records(dataset, method)[0], table.task)
+        deviation = float(np.std(advantages, ddof=1)) * math.sqrt(1 / n + ratio)
         margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
-    return Difference(float(np.mean(values)), margin, n)
+    return Difference(float(np.mean(advantages)), margin, n)
+
+
+def _scores_by_repeat(
+    results: Results, table: TaskTable, method: str, dataset: str
+) -> dict[int, float]:
+    scores = {}
+    for record in results.finished_records(dataset, method):
+        value = record.scores(table.task).get(table.metric.name)
+        if is_finite_number(value):
+            scores[record.repeat] = value
+    return scores
+
+
+def _scored_ratio(record: Record, task: Task) -> float:
+    """Ratio of the rows that are scored to the others; 1 if the record has no sizes."""
+    n_rows = sum(record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test"))
+    n_scored = record.sizes.get("n_test" if task == "prediction" else "n_train", 0)
+    return n_scored / (n_rows - n_scored) if n_rows > n_scored else 1.0
 
 
 def best_baselines(table: TaskTable) -> dict[str, str]:
     """By data set, the baseline with the best mean; empty if no baseline is ranked."""
-    names = [method.name for method in table.baselines]
-
-    def best(dataset: str) -> str:
-        return min(names, key=lambda name: table.metric.sort_key(table.score(name, dataset).mean))
-
-    return {dataset: best(dataset) for dataset in table.datasets if names}
+    if not table.baselines:
+        return {}
+    is_baseline = [method.is_baseline for method in table.ranked]
+    best = table.ranking.costs[:, is_baseline].argmin(axis=1)
+    return dict(zip(table.datasets, np.take(table.baselines, best).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -114,29 +128,36 @@ class Agreement:
 
 
 def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
-    """The agreement of the methods on a data set; None if its true degrees are known, or with one
-    method only."""
+    """The agreement of the methods on a data set; None if its true degrees are known.
+
+    None also if there is one method only.
+    """
     degrees: dict[str, dict[int, Any]] = {}
     for record in results.finished_records(dataset):
         if record.degrees.get(task):
             degrees.setdefault(record.method, {})[record.repeat] = record.degrees[task]
-    methods = [results.methods[name] for name in degrees]
-    if len(methods) < 2:
+    if len(degrees) < 2:
         return None
-
-    def agree(one: dict[int, Any], other: dict[int, Any]) -> float:
-        # The rows of a repeat are the same for all methods.
-        shared = [intersection(one[repeat], other[repeat]) for repeat in one if repeat in other]
-        return mean_of_defined(np.array(shared))
-
-    matrix = np.array(
-        [[agree(one, other) for other in degrees.values()] for one in degrees.values()]
-    )
+    methods = [results.methods[name] for name in degrees]
+    matrix = np.empty((len(methods), len(methods)))
+    for i, one in enumerate(degrees.values()):
+        for j, other in enumerate(degrees.values()):
+            matrix[i, j] = _mean_intersection(one, other)
+    competing = np.array([not method.is_baseline for method in methods])
     means = {}
     for i, method in enumerate(methods):
-        others = [j for j, other in enumerate(methods) if j != i and not other.is_baseline]
+        others = competing & (np.arange(len(methods)) != i)
         means[method.name] = mean_of_defined(matrix[i, others])
     return Agreement(dataset, task, methods, matrix, means)
+
+
+def _mean_intersection(one: dict[int, Any], other: dict[int, Any]) -> float:
+    """Mean over the repeats that both have, whose rows are the same for all methods."""
+    shared = []
+    for repeat in one:
+        if repeat in other:
+            shared.append(intersection(one[repeat], other[repeat]))
+    return mean_of_defined(np.array(shared))
 
 
 @dataclass(frozen=True)
@@ -144,44 +165,33 @@ class Cost:
     """Seconds by phase and peak memory of a method over its finished cells."""
 
     method: Method
-    seconds: dict[str, Spread | None]
-    memory: Spread | None
+    seconds: dict[str, Spread]
+    memory: Spread
     n_cells: int
 
 
-def costs(results: Results, dataset: str | None = None) -> list[Cost]:
-    """Costs of every method with a finished cell, perhaps on one data set; the quickest fit
-    first."""
+def costs(results: Results) -> list[Cost]:
+    """Costs of every method with a finished cell, the quickest fit first."""
     found = []
     for method in results.methods.values():
-        mine = results.finished_records(dataset, method.name)
-        if mine:
-            seconds = {
-                phase: Spread.from_values(record.seconds.get(phase) for record in mine)
-                for phase in PHASES
-            }
-            if method.kind == "enhancer":
-                seconds["predict"] = (
-                    None  # an enhancer cannot predict, so a time of zero would mislead
-                )
-            found.append(
-                Cost(
-                    method,
-                    seconds,
-                    Spread.from_values(record.peak_memory_mb for record in mine),
-                    len(mine),
-                )
-            )
+        records = results.finished_records(method=method.name)
+        if not records:
+            continue
+        seconds = {}
+        for phase in PHASES:
+            seconds[phase] = Spread.from_values(record.seconds.get(phase) for record in records)
+        if method.kind == "enhancer":
+            # An enhancer cannot predict, so a time of zero would mislead.
+            seconds["predict"] = Spread()
+        memory = Spread.from_values(record.peak_memory_mb for record in records)
+        found.append(Cost(method, seconds, memory, len(records)))
     # A record without times, made by hand or by others, goes to the end.
-    return sorted(
-        found, key=lambda cost: cost.seconds["fit"].mean if cost.seconds["fit"] else float("inf")
-    )
+    return sorted(found, key=lambda cost: np.nan_to_num(cost.seconds["fit"].mean, nan=np.inf))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Validation score against one hyperparameter; the others are those that give the best score at
-    each value.
+    """Validation score against one hyperparameter, at the best values of the others.
 
     Attributes
     ----------
@@ -204,78 +214,84 @@ class Curve:
 
     @property
     def positions(self) -> list[float]:
-        """Positions of the values on the axis: logarithms of positive numbers, as grids have them,
-        else 0, 1, 2, ..."""
-        if all(is_number(value) and value > 0 for value in self.values):
-            return [math.log10(value) for value in self.values]
-        return [float(index) for index in range(len(self.values))]
+        """Positions on the axis: logarithms of positive numbers, else 0, 1, 2, ..."""
+        if all(is_finite_number(value) and value > 0 for value in self.values):
+            return list(map(math.log10, self.values))
+        return list(map(float, range(len(self.values))))
 
 
-Trial = tuple[Params, float | None, float]  # parameters, score, its standard deviation
+_Trial = tuple[Params, float | None, float]  # parameters, score, its standard deviation
 
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
-    """A curve for every hyperparameter that took several values in the grid of a method on a data
-    set."""
-    mine = [record for record in results.finished_records(dataset, method) if record.grid]
-    if not mine:
+    """A curve for every hyperparameter that took several values in the grid of a method."""
+    records = [record for record in results.finished_records(dataset, method) if record.grid]
+    if not records:
         return []
-    runs = [
-        [(point.params, getattr(point, task), math.nan) for point in record.grid] for record in mine
-    ]
-    metric = get_metric(mine[0].selection_metric(task))
-    return _make_curves(
-        runs, [record.selected.get(task) or {} for record in mine], metric.heading, metric.sort_key
-    )
+    metric = get_metric(records[0].selection_metric(task))
+    runs = []
+    selected = []
+    for record in records:
+        runs.append([(point.params, getattr(point, task), math.nan) for point in record.grid])
+        selected.append(record.selected.get(task) or {})
+    return _make_curves(runs, selected, metric.heading, metric.sort_key)
 
 
 def search_curves(cv_results: Params, best: Params) -> list[Curve]:
-    """A curve for every hyperparameter that took several values in a search of scikit-learn
-    (``cv_results_``)."""
-    keys = ("params", "mean_test_score", "std_test_score")
-    trials = list(zip(*(cv_results[key] for key in keys), strict=True))
+    """A curve for every hyperparameter that took several values in a search of scikit-learn.
+
+    Parameters
+    ----------
+    cv_results, best : mapping
+        ``cv_results_`` and ``best_params_`` of the search.
+    """
+    columns = itemgetter("params", "mean_test_score", "std_test_score")(cv_results)
+    trials = list(zip(*columns, strict=True))
     return _make_curves([trials], [best], "score \u2191", lambda score: -score)
 
 
 def _make_curves(
-    runs: Sequence[Sequence[Trial]],
+    runs: Sequence[Sequence[_Trial]],
     selected: Sequence[Params],
     heading: str,
     cost: Callable[[float], Any],
 ) -> list[Curve]:
+    parameters = dict.fromkeys(chain.from_iterable(trial[0] for trial in chain(*runs)))
     curves = []
-    for parameter in dict.fromkeys(name for run in runs for params, *_ in run for name in params):
-        profiles = [_profile(run, parameter, cost) for run in runs]
-        listed = dict.fromkeys(value for profile in profiles for value in profile)
-        values = (
-            sorted(listed) if all(map(is_number, listed)) else list(listed)
-        )  # others in the order of the grid
-        found = [[profile[value] for profile in profiles if value in profile] for value in values]
-        mean = np.array([np.mean([score for score, _ in pairs]) for pairs in found])
-        # Of one run the deviation of its own, of several runs that between them.
-        std = [
-            np.std([score for score, _ in pairs], ddof=1) if len(pairs) > 1 else pairs[0][1]
-            for pairs in found
-        ]
+    for parameter in parameters:
+        # By value: the best score of every run, with its deviation.
+        found: dict[Any, list[tuple[float, float]]] = {}
+        for run in runs:
+            for value, best in _profile(run, parameter, cost).items():
+                found.setdefault(value, []).append(best)
+        if len(found) < 2:
+            continue
+        values = list(found)
+        if all(map(is_finite_number, values)):
+            values.sort()  # others stay in the order of the grid
+        mean = []
+        std = []
+        for value in values:
+            scores, deviations = zip(*found[value], strict=True)
+            mean.append(np.mean(scores))
+            # Of one run the deviation of its own, of several runs that between them.
+            std.append(np.std(scores, ddof=1) if len(scores) > 1 else deviations[0])
         chosen = [_hashable_value(params[parameter]) for params in selected if parameter in params]
-        if len(values) > 1:
-            curves.append(Curve(parameter, heading, values, mean, np.array(std), chosen))
+        curves.append(Curve(parameter, heading, values, np.array(mean), np.array(std), chosen))
     return curves
 
 
 def _profile(
-    run: Sequence[Trial], parameter: str, cost: Callable[[float], Any]
+    run: Sequence[_Trial], parameter: str, cost: Callable[[float], Any]
 ) -> dict[Any, tuple[float, float]]:
     """Best score, with its deviation, at every value of one hyperparameter."""
     best: dict[Any, tuple[float, float]] = {}
     for params, score, std in run:
-        value = _hashable_value(params.get(parameter))
-        if (
-            parameter in params
-            and is_number(score)
-            and (value not in best or cost(score) < cost(best[value][0]))
-        ):
-            best[value] = float(score), float(std)
+        if parameter not in params or not is_finite_number(score):
+            continue
+        value = _hashable_value(params[parameter])
+        if value not in best or cost(score) < cost(best[value][0]):
+            best[value] = (float(score), float(std))
     return best
 
 

@@ -1,5 +1,4 @@
-"""Bayesian signed-rank test: probabilities that a method is better, practically equivalent or
-worse."""
+"""Bayesian signed-rank test: probabilities that a method is better, equivalent or worse."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,10 +35,10 @@ class BayesianComparison:
     worse: float
 
     def __str__(self) -> str:
-        values = (
-            f"better {self.better:.3f}, equivalent {self.equivalent:.3f}, worse {self.worse:.3f}"
+        return (
+            f"{self.first} - {self.second}: better {self.better:.3f}, "
+            f"equivalent {self.equivalent:.3f}, worse {self.worse:.3f}"
         )
-        return f"{self.first} - {self.second}: {values}"
 
 
 def bayesian_signed_rank(
@@ -106,30 +105,26 @@ def bayesian_signed_rank(
     A - B: better 0.974, equivalent 0.026, worse 0.000
     """
     if rope < 0 or prior <= 0 or n_draws < 1:
-        raise InputError(
-            f"rope must not be negative, prior and n_draws positive, got {rope}, {prior} and {n_draws}."
-        )
+        required = "rope must not be negative, prior and n_draws positive"
+        raise InputError(f"{required}, got {rope}, {prior} and {n_draws}.")
     table = check_scores(scores, greater_is_better, methods)
-    sign = 1.0 if greater_is_better else -1.0
     concentrations = np.append(np.ones(len(table.values)), prior)
     weights = check_random_state(random_state).dirichlet(concentrations, size=n_draws)
     found = []
     for i, j in table.pairs(control):
-        z = np.append(sign * (table.values[:, i] - table.values[:, j]), 0.0)
+        z = np.append(table.costs[:, j] - table.costs[:, i], 0.0)
         largest = _fractions_largest(weights, z, rope)
         found.append(BayesianComparison(table.methods[i], table.methods[j], *largest))
     return tuple(found)
 
 
 def _fractions_largest(weights: Array, z: Array, rope: float) -> list[float]:
-    """Fraction of draws in which each of the three thetas is the largest; those that tie share a
-    draw."""
+    """Fraction of draws in which each of the three thetas is the largest; ties share a draw."""
     sums = np.add.outer(z, z)
     # equal up to rounding is inside the region
     width = 2 * rope + 1e-12
-    better, worse = (
-        ((weights @ found) * weights).sum(axis=1) for found in (sums > width, sums < -width)
-    )
+    better = ((weights @ (sums > width)) * weights).sum(axis=1)
+    worse = ((weights @ (sums < -width)) * weights).sum(axis=1)
     theta = np.column_stack([better, 1.0 - better - worse, worse])
     first = theta == theta.max(axis=1, keepdims=True)
     shares: list[float] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0).tolist()

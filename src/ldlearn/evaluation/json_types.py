@@ -15,28 +15,23 @@ LARGEST = 1e150  # of a number: the sum of the squares of many is finite
 _LARGEST_INTEGER = 2**63
 _DEEPEST = 10  # lists and objects within each other, where a value may be anything
 _MOST_TOML_BYTES = 1 << 20
-_MOST_POINTS = (
-    1000  # in a line of TOML: parsing a.b.c. ... takes time and memory of the square of its length
-)
+# In a line of TOML: parsing a.b.c. ... takes time and memory of the square of its length.
+_MOST_POINTS = 1000
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no file can hold
 
 
 def parse_json(content: bytes) -> Any:
-    """The value of a JSON text; an InputError if it is none, or is nested too deeply to be
-    parsed."""
+    """The value of a JSON text; an InputError if it is none, or is nested too deeply."""
     return _parse(content, lambda text: json.loads(text, parse_constant=_refuse_constant))
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """The tables of a TOML text; an InputError if it is none, or cannot be parsed in reasonable
-    time."""
-    if len(content) > _MOST_TOML_BYTES or any(
-        line.count(b".") > _MOST_POINTS for line in content.splitlines()
-    ):
-        problem = f"it has more than {_MOST_TOML_BYTES:,} bytes, or a line with more than {_MOST_POINTS:,} points"
-        raise InputError(problem)
-    found: dict[str, Any] = _parse(content, tomllib.loads)
-    return found
+    """The tables of a TOML text; an InputError if it is none, or would take too long to parse."""
+    most_points = max(line.count(b".") for line in content.splitlines() or [b""])
+    if len(content) > _MOST_TOML_BYTES or most_points > _MOST_POINTS:
+        points = f"a line with more than {_MOST_POINTS:,} points"
+        raise InputError(f"it has more than {_MOST_TOML_BYTES:,} bytes, or {points}")
+    return dict(_parse(content, tomllib.loads))
 
 
 def _parse(content: bytes, parse: Callable[[str], Any]) -> Any:
@@ -96,12 +91,14 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return lambda value: [read_entry(entry) for entry in _check(value, list)]
     if origin is Mapping:
         read_entry = _reader(arguments[1])
-        return lambda value: {
-            _check(key, str): read_entry(entry) for key, entry in _check(value, dict).items()
-        }
+        return lambda value: _read_entries(_check(value, dict), read_entry)
     if origin is Literal:
         return lambda value: _check_choice(value, arguments)
     return lambda value: _check(value, kind)
+
+
+def _read_entries(content: Mapping[Any, Any], read_entry: Callable[[Any], Any]) -> dict[str, Any]:
+    return {_check(key, str): read_entry(entry) for key, entry in content.items()}
 
 
 def _check_choice(value: Any, choices: tuple[str, ...]) -> Any:
@@ -112,9 +109,10 @@ def _check_choice(value: Any, choices: tuple[str, ...]) -> Any:
 
 def _dataclass_reader(kind: Any) -> Callable[[Any], Any]:
     readers = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
-    required = {
-        each.name for each in fields(kind) if each.default is each.default_factory is MISSING
-    }
+    required = set()
+    for each in fields(kind):
+        if each.default is each.default_factory is MISSING:
+            required.add(each.name)
 
     def read(value: Any) -> Any:
         absent = required - _check(value, dict).keys()
@@ -153,7 +151,7 @@ def _read_anything(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [_read_anything(entry, depth + 1) for entry in value]
     if isinstance(value, dict):
-        return {_check(key, str): _read_anything(entry, depth + 1) for key, entry in value.items()}
+        return _read_entries(value, lambda entry: _read_anything(entry, depth + 1))
     return None if value is None else _check(value, type(value))
 
 
@@ -170,10 +168,12 @@ _EXPECTED = {
 def _check(value: Any, kind: type) -> Any:
     """The value, if it has this type, which JSON or TOML has, and is valid."""
     # A whole number is a number, but true and false are none.
-    given = float if kind is float and type(value) is int else type(value)
-    too_large = given in (int, float) and not abs(value) <= (
-        LARGEST if type(value) is float else _LARGEST_INTEGER
-    )
-    if given is not kind or too_large or (given is str and _SURROGATE.search(value)):
+    is_valid = type(value) is kind or (kind is float and type(value) is int)
+    if isinstance(value, str):
+        is_valid = is_valid and not _SURROGATE.search(value)
+    elif isinstance(value, (int, float)):
+        limit = LARGEST if isinstance(value, float) else _LARGEST_INTEGER
+        is_valid = is_valid and abs(value) <= limit
+    if not is_valid:
         raise InputError(f"expected {_EXPECTED.get(kind, 'a value of JSON')}")
     return value

@@ -1,12 +1,11 @@
-"""Tests of pairs of methods: Nemenyi, Bonferroni-Dunn, Wilcoxon-Holm, adjusted p-values, effect
-sizes.
+"""Tests of pairs of methods: Nemenyi, Bonferroni-Dunn, Wilcoxon-Holm; effect sizes.
 
 The Wilcoxon test is our own, because scipy's is exact without ties and zeros only, and differences
 of printed scores have both.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,18 +25,18 @@ __all__ = [
     "bonferroni_dunn",
     "wilcoxon_holm",
     "PostHocResult",
-    "Comparison",
+    "PairComparison",
+    "adjust_p_values",
+    "effect_sizes",
+    "Effect",
 ]
-__all__ += ["adjust_p_values", "effect_sizes", "Effect", "maximal_runs"]
 
-Adjustment = Literal["bonferroni", "holm"]
 Control = str | int | None
-Groups = tuple[tuple[str, ...], ...]
-_NAMES = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm"}
+_RankTest = Literal["nemenyi", "bonferroni-dunn"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairComparison:
     """One pair of methods in a post-hoc test.
 
     Attributes
@@ -68,7 +67,8 @@ class Comparison:
         mark = "*" if self.significant else " "
         return (
             f"{mark} {self.first} - {self.second}: rank difference {self.rank_difference:+.3f}, "
-            f"statistic {self.statistic:.4g}, p = {self.p_value:.3g}, adjusted {self.adjusted_p_value:.3g}"
+            f"statistic {self.statistic:.4g}, p = {self.p_value:.3g}, "
+            f"adjusted {self.adjusted_p_value:.3g}"
         )
 
 
@@ -86,7 +86,7 @@ class PostHocResult:
         Number of data sets.
     alpha : float
         Level of significance of all comparisons together.
-    comparisons : tuple of Comparison
+    comparisons : tuple of PairComparison
         All pairs, or the control with every other method.
     control : str or None
         The method that the others are compared with.
@@ -98,11 +98,11 @@ class PostHocResult:
     average_ranks: dict[str, float]
     n_datasets: int
     alpha: float
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PairComparison, ...]
     control: str | None = None
     critical_difference: float | None = None
 
-    def comparison(self, first: str, second: str) -> Comparison:
+    def comparison(self, first: str, second: str) -> PairComparison:
         """Return the comparison of two methods, named in either order."""
         for pair in self.comparisons:
             if {pair.first, pair.second} == {first, second}:
@@ -117,23 +117,33 @@ class PostHocResult:
     @property
     def not_different_from_control(self) -> tuple[str, ...]:
         """Methods that do not differ significantly from the control; empty without a control."""
-        return tuple(
-            pair.second
-            for pair in self.comparisons
-            if self.control is not None and not pair.significant
-        )
+        if self.control is None:
+            return ()
+        return tuple(pair.second for pair in self.comparisons if not pair.significant)
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> tuple[tuple[str, ...], ...]:
         """Bars of the critical-difference diagram; empty for tests against a control.
 
         Each is a longest run of neighbours in rank of which no two differ.
         """
         if self.control is not None:
             return ()
-        return maximal_runs(
-            self.methods_by_rank, lambda first, second: self.comparison(first, second).significant
-        )
+        ordered = self.methods_by_rank
+        runs = []
+        last_end = 0
+        for start in range(len(ordered)):
+            end = start + 1
+            while end < len(ordered) and self._none_differs(ordered[end], ordered[start:end]):
+                end += 1
+            # A run that ends where an earlier one ended lies inside that one.
+            if end - start > 1 and end > last_end:
+                runs.append(ordered[start:end])
+                last_end = end
+        return tuple(runs)
+
+    def _none_differs(self, method: str, others: Sequence[str]) -> bool:
+        return not any(self.comparison(method, other).significant for other in others)
 
     def __repr__(self) -> str:
         against = "all pairs" if self.control is None else f"against {self.control}"
@@ -141,36 +151,21 @@ class PostHocResult:
         if self.critical_difference is not None:
             lines.append(f"  critical difference {self.critical_difference:.4f}")
         lines.append(ranking.format_ranks(self.average_ranks))
-        return "\n".join([*lines, *(f"  {pair}" for pair in self.comparisons)])
+        for pair in self.comparisons:
+            lines.append(f"  {pair}")
+        return "\n".join(lines)
 
 
-def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> Groups:
-    """Return the longest runs of the ordered methods in which no two differ: bars of a diagram."""
-    runs = []
-    last_end = 0
-    for start in range(len(ordered)):
-        end = start + 1
-        while end < len(ordered) and not any(
-            differ(ordered[end], other) for other in ordered[start:end]
-        ):
-            end += 1
-        # A run that ends where an earlier one ended lies inside that one.
-        if end - start > 1 and end > last_end:
-            runs.append(tuple(ordered[start:end]))
-            last_end = end
-    return tuple(runs)
+def adjust_p_values(p_values: ArrayLike) -> Array:
+    """Adjust p-values after Holm, so that each can be compared with the level of the whole family.
 
-
-def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> Array:
-    """Adjust p-values so that each can be compared with the level of the whole family.
+    The i-th smallest of m p-values is multiplied by m - i + 1: always valid, and never weaker than
+    Bonferroni's factor m.
 
     Parameters
     ----------
     p_values : array-like of shape (m,)
         Raw p-values.
-    method : {"bonferroni", "holm"}
-        Bonferroni multiplies by m; Holm (step-down, always valid and never weaker) multiplies the
-        i-th smallest by m - i + 1.
 
     Returns
     -------
@@ -179,16 +174,15 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> Array:
     Examples
     --------
     >>> from ldlearn.evaluation import adjust_p_values
-    >>> adjust_p_values([0.01, 0.04, 0.03], "holm")
+    >>> adjust_p_values([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
     p = np.asarray(p_values, dtype=float)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
-    check_choice("method", method, _NAMES)
     order = np.argsort(p)
     adjusted = np.empty_like(p)
-    factors = np.arange(p.size, 0, -1) if method == "holm" else p.size
+    factors = np.arange(p.size, 0, -1)
     # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests
     # would change.
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
@@ -199,7 +193,7 @@ def critical_difference(
     n_methods: int,
     n_datasets: int,
     alpha: float = 0.05,
-    test: Literal["nemenyi", "bonferroni-dunn"] = "nemenyi",
+    test: _RankTest = "nemenyi",
 ) -> float:
     """Return how far apart two average ranks must be to differ.
 
@@ -229,9 +223,8 @@ def critical_difference(
     check_alpha(alpha)
     check_choice("test", test, ("nemenyi", "bonferroni-dunn"))
     if n_methods < 2 or n_datasets < 1:
-        raise InputError(
-            f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}."
-        )
+        least = "at least 2 methods and 1 data set"
+        raise InputError(f"There must be {least}, got {n_methods} and {n_datasets}.")
     if test == "nemenyi":
         # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the
         # scores.
@@ -283,7 +276,12 @@ def nemenyi(
     >>> round(result.comparison("A", "C").adjusted_p_value, 4)
     0.0076
     """
-    return _compare_ranks(check_scores(scores, greater_is_better, methods), alpha)
+    table = check_scores(scores, greater_is_better, methods)
+    z, limit = _rank_differences(table, alpha, None, "nemenyi")
+    k = len(table.methods)
+    adjusted = np.minimum(stats.studentized_range.sf(np.abs(z) * math.sqrt(2), k, np.inf), 1.0)
+    outcomes = (z, 2 * stats.norm.sf(np.abs(z)), adjusted)
+    return _post_hoc_result("Nemenyi", table, alpha, None, outcomes, limit)
 
 
 def bonferroni_dunn(
@@ -293,7 +291,6 @@ def bonferroni_dunn(
     greater_is_better: bool,
     methods: Names = None,
     alpha: float = 0.05,
-    adjust: Adjustment = "bonferroni",
 ) -> PostHocResult:
     """Compare the average rank of a control with that of every other method.
 
@@ -309,9 +306,6 @@ def bonferroni_dunn(
         Names of the columns.
     alpha : float
         Level of significance of all comparisons together.
-    adjust : {"bonferroni", "holm"}
-        "bonferroni" is the test of Bonferroni and Dunn and has a critical difference; "holm"
-        adjusts the same p-values step by step, finds at least as much, and has none.
 
     Returns
     -------
@@ -333,32 +327,26 @@ def bonferroni_dunn(
         A - B: rank difference +0.000, statistic 0, p = 1, adjusted 1
       * A - C: rank difference -1.500, statistic -3, p = 0.0027, adjusted 0.0054
     """
-    return _compare_ranks(check_scores(scores, greater_is_better, methods), alpha, control, adjust)
+    table = check_scores(scores, greater_is_better, methods)
+    z, limit = _rank_differences(table, alpha, control, "bonferroni-dunn")
+    p = 2 * stats.norm.sf(np.abs(z))
+    outcomes = (z, p, np.minimum(1.0, len(p) * p))
+    return _post_hoc_result("Bonferroni-Dunn", table, alpha, control, outcomes, limit)
 
 
-def _compare_ranks(
-    table: ScoreMatrix, alpha: float, control: Control = None, adjust: Adjustment | None = None
-) -> PostHocResult:
-    """Compare average ranks: all pairs after Nemenyi, or with a control after Dunn."""
+def _rank_differences(
+    table: ScoreMatrix, alpha: float, control: Control, test: _RankTest
+) -> tuple[Array, float]:
+    """Standardised differences of average ranks of all pairs, and the critical difference."""
     n, k = table.values.shape
-    limit = critical_difference(k, n, alpha, "nemenyi" if adjust is None else "bonferroni-dunn")
+    limit = critical_difference(k, n, alpha, test)
     if limit >= k - 1:
-        reason = f"average ranks can be at most {k - 1} apart, and the critical difference is {limit:.3f}"
+        apart = f"average ranks can be at most {k - 1} apart"
+        reason = f"{apart}, and the critical difference is {limit:.3f}"
         ranking.warn_too_few_datasets(n, f"{k} methods", reason, stacklevel=4)
     average = table.ranks.mean(axis=0)
-    z = np.array([average[i] - average[j] for i, j in table.pairs(control)]) / _standard_error(k, n)
-    p = 2 * stats.norm.sf(np.abs(z))
-    if adjust is None:
-        name = "Nemenyi"
-        adjusted = np.minimum(stats.studentized_range.sf(np.abs(z) * math.sqrt(2), k, np.inf), 1.0)
-    else:
-        name = _NAMES[adjust]
-        adjusted = adjust_p_values(p, adjust)
-    # Holm's procedure compares each difference with a limit of its own, so that no band can be
-    # drawn.
-    return _post_hoc_result(
-        name, table, alpha, control, (z, p, adjusted), None if adjust == "holm" else limit
-    )
+    first, second = np.transpose(table.pairs(control))
+    return (average[first] - average[second]) / _standard_error(k, n), limit
 
 
 def _post_hoc_result(
@@ -366,7 +354,7 @@ def _post_hoc_result(
     table: ScoreMatrix,
     alpha: float,
     control: Control,
-    outcomes: Sequence[ArrayLike],
+    outcomes: Sequence[Array],
     limit: float | None,
 ) -> PostHocResult:
     """Collect statistics, p-values and adjusted p-values of all pairs.
@@ -375,20 +363,17 @@ def _post_hoc_result(
     """
     average = table.average_ranks
     comparisons = []
-    for (i, j), (statistic, p_value, adjusted) in zip(
-        table.pairs(control), np.array(outcomes).T.tolist(), strict=True
-    ):
-        first = table.methods[i]
-        second = table.methods[j]
-        difference = average[first] - average[second]
+    found = zip(table.pairs(control), np.transpose(outcomes).tolist(), strict=True)
+    for (i, j), (statistic, p_value, adjusted) in found:
+        pair = (table.methods[i], table.methods[j])
+        difference = average[pair[0]] - average[pair[1]]
         significant = adjusted <= alpha if limit is None else abs(difference) > limit
         comparisons.append(
-            Comparison(first, second, difference, statistic, p_value, adjusted, significant)
+            PairComparison(*pair, difference, statistic, p_value, adjusted, significant)
         )
-    named_control = None if control is None else comparisons[0].first
-    return PostHocResult(
-        test, average, len(table.values), alpha, tuple(comparisons), named_control, limit
-    )
+    name = None if control is None else comparisons[0].first
+    n = len(table.values)
+    return PostHocResult(test, average, n, alpha, tuple(comparisons), name, limit)
 
 
 def wilcoxon_holm(
@@ -449,39 +434,30 @@ def wilcoxon_holm(
     check_alpha(alpha)
     table = check_scores(scores, greater_is_better, methods)
     pairs = table.pairs(control)
-    lowest_p = 2.0 ** (1 - len(table.values)) * len(pairs)
+    n = len(table.values)
+    lowest_p = 2.0 ** (1 - n) * len(pairs)
     if lowest_p > alpha:
         gets = f"gets the adjusted p-value {min(1.0, lowest_p):.3g}, above alpha = {alpha:g}"
         reason = f"even a method that wins on all of them {gets}"
-        ranking.warn_too_few_datasets(len(table.values), f"{len(pairs)} comparisons", reason)
-    smaller, p = zip(
-        *(signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs), strict=True
-    )
-    return _post_hoc_result(
-        "Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")), None
-    )
+        ranking.warn_too_few_datasets(n, f"{len(pairs)} comparisons", reason)
+    found = [_signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs]
+    smaller, p = np.transpose(found)
+    outcomes = (smaller, p, adjust_p_values(p))
+    return _post_hoc_result("Wilcoxon-Holm", table, alpha, control, outcomes, None)
 
 
-def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:
-    """Test whether paired scores differ, exactly for the ranks at hand; return the smaller rank sum
-    and the p-value."""
-    d = paired_differences(first, second)
+def _signed_rank_test(first: Array, second: Array) -> tuple[float, float]:
+    """The smaller rank sum and the p-value of paired scores, exactly for the ranks at hand."""
+    d = _paired_differences(first, second)
     r = stats.rankdata(np.abs(d))
     difference = abs(float((np.sign(d) * r).sum()))
     # Swapping the two scores of a data set turns the sign of a difference; a zero stays one.
     return (float(r.sum()) - difference) / 2, _two_sided_p(r[d != 0], difference)
 
 
-def paired_differences(first: ArrayLike, second: ArrayLike) -> Array:
-    """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats
-    differ."""
-    a = np.asarray(first, dtype=float)
-    b = np.asarray(second, dtype=float)
-    if a.shape != b.shape or a.ndim != 1:
-        raise InputError(
-            f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}."
-        )
-    return ranking.round_off(a - b, max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
+def _paired_differences(first: Array, second: Array) -> Array:
+    """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie."""
+    return ranking.round_off(first - second, np.abs([first, second]).max(initial=0.0))
 
 
 def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
@@ -505,9 +481,8 @@ def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
         probability[step:] = (probability[step:] + probability[: total + 1 - step]) / 2
         probability[:step] /= 2
     extreme = np.abs(2 * np.arange(total + 1) - total) >= round(2 * difference)
-    return min(
-        1.0, float(probability[extreme].sum())
-    )  # sums of many fractions may exceed 1 by rounding
+    # Sums of many fractions may exceed 1 by rounding.
+    return min(1.0, float(probability[extreme].sum()))
 
 
 @dataclass(frozen=True)
@@ -538,8 +513,10 @@ class Effect:
 
     def __str__(self) -> str:
         return (
-            f"{self.first} - {self.second}: wins {self.wins}, ties {self.ties}, losses {self.losses}, "
-            f"rank-biserial {self.rank_biserial:+.3f}, median advantage {self.median_advantage:+.4g}"
+            f"{self.first} - {self.second}: "
+            f"wins {self.wins}, ties {self.ties}, losses {self.losses}, "
+            f"rank-biserial {self.rank_biserial:+.3f}, "
+            f"median advantage {self.median_advantage:+.4g}"
         )
 
 
@@ -573,17 +550,14 @@ def effect_sizes(
     """
     table = check_scores(scores, greater_is_better, methods)
     effects = []
-    sign = 1.0 if greater_is_better else -1.0
     for i, j in table.pairs(control):
         # Rounded as in the test, so that a tie is the same thing in both.
-        advantage = sign * paired_differences(table.values[:, i], table.values[:, j])
-        wins, ties, losses = (
-            int(found.sum()) for found in (advantage > 0, advantage == 0, advantage < 0)
-        )
-        r = stats.rankdata(np.abs(advantage[advantage != 0]))
-        biserial = (
-            float((np.sign(advantage[advantage != 0]) * r).sum() / r.sum()) if r.size else 0.0
-        )
-        names = table.methods[i], table.methods[j]
-        effects.append(Effect(*names, wins, ties, losses, biserial, float(np.median(advantage))))
+        advantage = _paired_differences(table.costs[:, j], table.costs[:, i])
+        signs = np.sign(advantage).astype(int)
+        # Without ties, whose signs are 0.
+        r = stats.rankdata(np.abs(advantage[signs != 0]))
+        biserial = float((signs[signs != 0] * r).sum() / max(r.sum(), 1.0))
+        pair = (table.methods[i], table.methods[j])
+        losses, ties, wins = np.bincount(signs + 1, minlength=3).tolist()
+        effects.append(Effect(*pair, wins, ties, losses, biserial, float(np.median(advantage))))
     return tuple(effects)

@@ -7,8 +7,10 @@ what is left.
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +40,7 @@ class ScoreMatrix:
         """Return the columns to compare: the control with every other one, or all pairs."""
         columns = range(len(self.methods))
         if control is None:
-            return [(i, j) for i in columns for j in columns[i + 1 :]]
+            return list(combinations(columns, 2))
         column = self.methods.index(control) if control in self.methods else control
         if column not in columns:
             raise InputError(
@@ -47,39 +49,42 @@ class ScoreMatrix:
         return [(int(column), j) for j in columns if j != column]
 
     @property
+    def costs(self) -> Array:
+        """The scores, or minus the scores if a greater one is better."""
+        return -self.values if self.greater_is_better else self.values
+
+    @property
     def ranks(self) -> Array:
         """Mid-ranks within each row; the best method has the smallest."""
         # Rounded by data set: a digit that is noise beside large scores may be all there is to
         # those of another row.
-        rounded = round_off(
-            self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0)
-        )
-        return np.asarray(
-            stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=float
-        )
+        scale = np.abs(self.values).max(axis=1, keepdims=True, initial=0.0)
+        return np.asarray(stats.rankdata(round_off(self.costs, scale), axis=1), dtype=float)
 
     @property
     def average_ranks(self) -> dict[str, float]:
         """Mean rank of every method."""
         return dict(zip(self.methods, self.ranks.mean(axis=0).tolist(), strict=True))
 
+    def best_first(self) -> Self:
+        """The same scores, columns sorted by average rank."""
+        order = np.argsort(self.ranks.mean(axis=0), kind="stable")
+        names = tuple(self.methods[column] for column in order)
+        return replace(self, values=self.values[:, order], methods=names)
+
 
 def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:
-    """Validate scores; names come from ``methods``, else from the columns of a frame, else they are
-    "0", "1", ..."""
+    """Validate scores; the names are ``methods``, the columns of a frame, or "0", "1", ..."""
     values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
-        raise InputError(
-            f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}."
-        )
+        shape = "2-D (rows are data sets, columns are methods)"
+        raise InputError(f"scores must be {shape}, got shape {values.shape}.")
     n_datasets, n_methods = values.shape
     if n_datasets < 2 or n_methods < 2:
-        raise InputError(
-            f"scores must cover at least 2 data sets and 2 methods, got {n_datasets} and {n_methods}."
-        )
-    names = tuple(
-        map(str, getattr(scores, "columns", range(n_methods)) if methods is None else methods)
-    )
+        least = "at least 2 data sets and 2 methods"
+        raise InputError(f"scores must cover {least}, got {n_datasets} and {n_methods}.")
+    columns: Iterable[object] = getattr(scores, "columns", range(n_methods))
+    names = tuple(map(str, columns if methods is None else methods))
     if len(names) != n_methods or len(set(names)) != n_methods:
         raise InputError(
             f"methods must be {n_methods} different names, one per column, got {names}."
@@ -110,8 +115,7 @@ def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stackleve
 
 
 def ranks(scores: ArrayLike, *, greater_is_better: bool) -> Array:
-    """Rank the methods on every data set; the best one has rank 1, and equal scores share the mean
-    of their ranks.
+    """Rank the methods on every data set, 1 for the best; equal scores share their mean rank.
 
     Parameters
     ----------
@@ -177,17 +181,18 @@ class FriedmanResult:
 
     @property
     def kendall_w(self) -> float:
-        """Kendall's coefficient of concordance, the effect size: 0 no agreement, 1 all data sets
-        agree."""
+        """Kendall's coefficient of concordance, the effect size: 1 if all data sets agree."""
         return self.chi2 / (self.n_datasets * (len(self.average_ranks) - 1))
 
     def __repr__(self) -> str:
         verdict = "differ" if self.significant else "are not shown to differ"
         k = len(self.average_ranks)
+        n = self.n_datasets
+        freedom = f"{k - 1}, {(k - 1) * (n - 1)}"
         return (
-            f"Friedman test: {k} methods on {self.n_datasets} data sets {verdict} at alpha = {self.alpha:g}\n"
+            f"Friedman test: {k} methods on {n} data sets {verdict} at alpha = {self.alpha:g}\n"
             f"  chi2({k - 1}) = {self.chi2:.4g}, p = {self.p_value:.3g}\n"
-            f"  Iman-Davenport F({k - 1}, {(k - 1) * (self.n_datasets - 1)}) = {self.f:.4g}, p = {self.f_p_value:.3g}\n"
+            f"  Iman-Davenport F({freedom}) = {self.f:.4g}, p = {self.f_p_value:.3g}\n"
             f"  Kendall's W = {self.kendall_w:.3f}\n{format_ranks(self.average_ranks)}"
         )
 
@@ -245,7 +250,8 @@ def friedman(
     largest = n * (k - 1)  # chi2 if all data sets rank the methods alike
     lowest_p = float(stats.chi2.sf(largest, k - 1))
     if lowest_p > alpha:
-        reason = f"even if they all agreed, Friedman's p-value would be {lowest_p:.3g}, above alpha = {alpha:g}"
+        p = f"Friedman's p-value would be {lowest_p:.3g}, above alpha = {alpha:g}"
+        reason = f"even if they all agreed, {p}"
         warn_too_few_datasets(n, f"{k} methods", reason)
     r = table.ranks
     middle = (k + 1) / 2
@@ -253,7 +259,9 @@ def friedman(
     # with ties. If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in
     # floats.
     spread = float(((r - middle) ** 2).sum())
-    chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread) if spread else 0.0
+    chi2 = 0.0
+    if spread:
+        chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread)
     # If all data sets agree, p is 0 by convention.
     f = (n - 1) * chi2 / (largest - chi2) if chi2 < largest else math.inf
     p_value = float(stats.chi2.sf(chi2, k - 1))

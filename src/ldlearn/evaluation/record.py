@@ -9,7 +9,7 @@ import lzma
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
@@ -32,20 +32,18 @@ TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on
 Scores = Mapping[str, float | None]
 Params = Mapping[str, Any]
-Matrix = list[list[float]]
 RECORDS = "records.jsonl"
 CELLS = "cells.json"
-# A packed file may expand to the larger of these; records of real runs are packed by a factor of at
-# most 30.
+# A packed file may expand by this factor, or to the first size, and never beyond the second;
+# records of real runs are packed by a factor of at most 30.
+_MAX_PACKING = 50
 _ALWAYS_UNPACKED = 16 << 20
-_MOST_EXPANSION = 50
 _MOST_UNPACKED = 1 << 30
 _LONGEST_NAME = 1000
 _UNPACK: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
-    ".xz": lambda: lzma.LZMADecompressor(
-        memlimit=128 << 20
-    ),  # a file states how much memory its unpacking takes
+    # A file states how much memory its unpacking takes.
+    ".xz": lambda: lzma.LZMADecompressor(memlimit=128 << 20),
 }
 
 
@@ -61,20 +59,18 @@ class GridPoint:
 
 @dataclass(frozen=True)
 class SampleRows:
-    """A few training rows: numbers, true degrees, 0/1 labels, what the method recovered; texts, or
-    some features."""
+    """A few training rows: numbers, true degrees, labels, recovered degrees, texts or features."""
 
     rows: list[int]
-    truth: Matrix | None = None
+    truth: list[list[float]] | None = None
     logical: list[list[int]] | None = None
-    recovered: Matrix | None = None
+    recovered: list[list[float]] | None = None
     texts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """The objective after every step, and the certified gap: how far the last value is at most from
-    the minimum."""
+    """The objective after every step, and the certified gap of its last value to the minimum."""
 
     objective: list[float | None]
     gap: float | None = None
@@ -83,12 +79,12 @@ class Convergence:
     def from_estimator(cls, estimator: Any) -> Self | None:
         """What a fitted estimator recorded; None if it records no objective."""
         path = getattr(estimator, "objective_path_", None)
-        gap = getattr(estimator, "gap_", None)
         if path is None:
             return None
+        gap = getattr(estimator, "gap_", None)
         # DLDL certifies each row: it is the sum that bounds how far the objective is from its
         # minimum.
-        return cls([float(value) for value in path], None if gap is None else float(np.sum(gap)))
+        return cls(list(map(float, path)), None if gap is None else float(np.sum(gap)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +175,7 @@ class Record:
     recovery: Scores | None = None
     prediction: Scores | None = None
     paper_zeros: Mapping[str, Scores | None] = field(default_factory=dict)
-    degrees: Mapping[str, Matrix] = field(default_factory=dict)
+    degrees: Mapping[str, list[list[float]]] = field(default_factory=dict)
     validation: Scores = field(default_factory=dict)
     n_points: int = 0
     grid: list[GridPoint] = field(default_factory=list)
@@ -211,34 +207,28 @@ class Record:
         return record
 
     def _check_sizes(self) -> None:
-        """Refuse sizes below 0, long names, and matrices of other sizes than their labels and
-        rows."""
+        """Refuse negative sizes, long names, and matrices that do not fit labels and rows."""
         if min(self.sizes.values(), default=0) < 0:
             raise InputError("sizes: expected no number below 0")
         if max(map(len, (self.dataset, self.method, *self.label_names))) > _LONGEST_NAME:
-            raise InputError(
-                f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters"
-            )
+            names = "names of data sets, methods and labels"
+            raise InputError(f"{names} have at most {_LONGEST_NAME} characters")
         samples = self.samples or SampleRows([])
-        of_samples = [
-            matrix
-            for matrix in (samples.truth, samples.logical, samples.recovered)
-            if matrix is not None
-        ]
-        if any(
-            len(entries) != len(samples.rows)
-            for entries in (*of_samples, samples.texts or samples.rows)
-        ):
-            raise InputError("samples: each part must have one entry for each row")
-        for name, matrices in {"samples": of_samples, "degrees": self.degrees.values()}.items():
-            if any(
-                len(row) != max(len(self.label_names), 1) for matrix in matrices for row in matrix
-            ):
-                raise InputError(f"{name}: each row must have one number for each of label_names")
+        parts = (samples.truth, samples.logical, samples.recovered)
+        for part in (*parts, samples.texts or None):
+            if part is not None and len(part) != len(samples.rows):
+                raise InputError("samples: each part must have one entry for each row")
+        for matrix in parts:
+            self._check_rows("samples", matrix or [])
+        for matrix in self.degrees.values():
+            self._check_rows("degrees", matrix)
+
+    def _check_rows(self, name: str, matrix: Sequence[Sequence[float]]) -> None:
+        if set(map(len, matrix)) - {max(len(self.label_names), 1)}:
+            raise InputError(f"{name}: each row must have one number for each of label_names")
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of a line of a records file; numbers that are not finite become None, as JSON
-        has none."""
+        """The content of a line of a records file; numbers that are not finite become None."""
         content: dict[str, Any] = to_json(self)
         for point in content["grid"]:
             # Nearly all points have none, and grids are long.
@@ -269,9 +259,12 @@ class Record:
         """A sentence about constant labels; empty if there are none."""
         if not self.constant_labels:
             return ""
-        counted = f"{len(self.constant_labels)} of {len(self.label_names)} labels are 0 in all rows or 1 in all rows"
         names = format_list(self.constant_labels)
-        return f"{self.dataset}: {counted} ({names}); nothing can be learned about them, so try another threshold."
+        return (
+            f"{self.dataset}: {len(self.constant_labels)} of {len(self.label_names)} labels are "
+            f"0 in all rows or 1 in all rows ({names}); nothing can be learned about them, "
+            "so try another threshold."
+        )
 
     def scores(self, task: Task) -> Scores:
         """Scores of a task by metric; empty if the method has none."""
@@ -284,20 +277,20 @@ class Record:
 
 def latest_records(records: Iterable[Record]) -> list[Record]:
     """The last record of every data set, method and repeat, in the order of first appearance."""
-    return list(
-        {(record.dataset, record.method, record.repeat): record for record in records}.values()
-    )
+    latest = {}
+    for record in records:
+        latest[record.dataset, record.method, record.repeat] = record
+    return list(latest.values())
 
 
-def is_number(value: Any) -> TypeGuard[float]:
+def is_finite_number(value: Any) -> TypeGuard[float]:
     """Whether a value of a record is a finite number."""
     # Python counts True and False among the integers.
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def to_json(value: Any) -> Any:
-    """A copy made of the types that JSON has; numbers that are not finite, or above 1e150, become
-    None."""
+    """A copy made of the types of JSON; numbers that are infinite or above 1e150 become None."""
     if isinstance(value, float):
         return float(value) if abs(value) <= LARGEST else None
     if isinstance(value, (list, tuple)):
@@ -306,7 +299,9 @@ def to_json(value: Any) -> Any:
         value = vars(value)
     if isinstance(value, Mapping):
         return {str(key): to_json(entry) for key, entry in value.items()}
-    return to_json(value.item()) if hasattr(value, "item") else value  # a number of numpy
+    if hasattr(value, "item"):  # a number of numpy
+        return to_json(value.item())
+    return value
 
 
 class RunFolderError(InputError):
@@ -334,26 +329,26 @@ def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
     if path.suffix in _UNPACK:
         content = _unpack(content, path)
     records = list(_parse_lines(content, path))
-    return records if history else latest_records(_filter_last_plan(records, path.parent / CELLS))
+    if history:
+        return records
+    return latest_records(_filter_last_plan(records, path.parent / CELLS))
 
 
 def find_records(run_dir: FilePath) -> Path:
     """The file of records of a folder, or the file given."""
     path = Path(run_dir)
-    candidates = (
-        [path / f"{RECORDS}{suffix}" for suffix in ("", *_UNPACK)] if path.is_dir() else [path]
-    )
-    for candidate in candidates:
+    if path.is_file():
+        return path
+    for suffix in ("", *_UNPACK):
+        candidate = path / f"{RECORDS}{suffix}"
         if candidate.is_file():
             return candidate
-    raise RunFolderError(
-        f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them."
-    )
+    advice = "`ldlearn run PLAN -o DIR` makes them"
+    raise RunFolderError(f"There are no records in {os.fspath(run_dir)}; {advice}.")
 
 
 def path_inside(folder: Path, name: str) -> Path:
-    """The path of a file to write in a folder, which may come from others: no link may lead out of
-    it."""
+    """The path of a file to write in a folder of unknown origin: no link may lead out of it."""
     path = folder / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise FileError(f"{path}: it is a link out of the folder; remove it.")
@@ -361,34 +356,30 @@ def path_inside(folder: Path, name: str) -> Path:
 
 
 def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
-    """Records of the cells that the last plan of a folder has, in its order; all where there is no
-    list of cells."""
+    """Records of the cells of the last plan, in its order; all if there is no list of cells."""
     if not cells.is_file():
         return records
     try:
         keys = read_value(parse_json(cells.read_bytes()), list[str])
     except InputError as error:
-        raise RunFolderError(
-            f"{cells} is no list of cells ({error}); remove it and run again."
-        ) from None
+        problem = f"is no list of cells ({error}); remove it and run again."
+        raise RunFolderError(f"{cells} {problem}") from None
     place = {key: number for number, key in enumerate(keys)}
-    return sorted(
-        (record for record in records if record.cell in place),
-        key=lambda record: place[record.cell],
-    )
+    kept = [record for record in records if record.cell in place]
+    return sorted(kept, key=lambda record: place[record.cell])
 
 
 def _unpack(content: bytes, path: Path) -> bytes:
-    limit = min(max(_ALWAYS_UNPACKED, _MOST_EXPANSION * len(content)), _MOST_UNPACKED)
+    limit = min(max(_ALWAYS_UNPACKED, _MAX_PACKING * len(content)), _MOST_UNPACKED)
     unpacker = _UNPACK[path.suffix]()
     try:
         unpacked: bytes = unpacker.decompress(content, limit)
     except (zlib.error, lzma.LZMAError) as error:
         raise RunFolderError(f"{path} cannot be unpacked ({error}); it is damaged.") from None
     if not unpacker.eof:
-        problem = (
-            f"expands to more than {limit:,} bytes" if len(unpacked) == limit else "is incomplete"
-        )
+        problem = "is incomplete"
+        if len(unpacked) == limit:
+            problem = f"expands to more than {limit:,} bytes"
         raise RunFolderError(f"{path} {problem}; it is refused as damaged or malicious.")
     return unpacked
 
@@ -398,9 +389,8 @@ def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
         try:
             yield Record.from_dict(parse_json(line))
         except InputError as error:
-            raise RunFolderError(
-                f"Line {number} of {path} is no record ({error}); remove it and run again."
-            ) from None
+            problem = f"is no record ({error}); remove it and run again."
+            raise RunFolderError(f"Line {number} of {path} {problem}") from None
 
 
 def _end_of_lines(content: bytes) -> int:
@@ -410,10 +400,10 @@ def _end_of_lines(content: bytes) -> int:
 
 @contextmanager
 def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
-    """Open a file of records, and yield a function that appends one; this must be the only process
-    that writes to it.
+    """Open a file of records, and yield a function that appends one.
 
-    Opening the file removes a line that an earlier writer did not finish.
+    This must be the only process that writes to it. Opening the file removes a line that an earlier
+    writer did not finish.
 
     Parameters
     ----------
@@ -435,9 +425,8 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
                 written = file.write(line)
                 if written != len(line):
                     problem = f"only {written} of {len(line)} bytes were written"
-                    raise FileError(
-                        f"{path}: {problem}; make room on the disk, and run the same command again."
-                    )
+                    advice = "make room on the disk, and run the same command again"
+                    raise FileError(f"{path}: {problem}; {advice}.")
                 os.fsync(file.fileno())
 
         yield append

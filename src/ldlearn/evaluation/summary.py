@@ -1,40 +1,52 @@
-"""Summaries of records: means and standard deviations over repeats, ranks, and matrices of scores
-for tests."""
+"""Summaries of records: means over repeats, ranks, and matrices of scores for tests."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product, starmap
 from typing import Any, Self
 
 import numpy as np
 
-from ldlearn.core.simplex import Array
 from ldlearn.evaluation.ranking import ScoreMatrix
-from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
+from ldlearn.evaluation.record import (
+    TASKS,
+    Convergence,
+    Record,
+    Task,
+    is_finite_number,
+    latest_records,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
 
-__all__ = ["Results", "Method", "Dataset", "Score", "Spread", "TaskTable"]
+__all__ = ["Results", "Method", "Dataset", "MethodScore", "Spread", "TaskTable"]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and standard deviation (ddof = 1; NaN for one value) of repeated measurements."""
+    """Mean and standard deviation (ddof = 1) of n measurements; false without any.
 
-    mean: float
-    std: float
-    n: int
+    The mean of none and the standard deviation of fewer than two are NaN.
+    """
+
+    mean: float = math.nan
+    std: float = math.nan
+    n: int = 0
+
+    def __bool__(self) -> bool:
+        return self.n > 0
 
     @classmethod
-    def from_values(cls, values: Iterable[Any]) -> Self | None:
-        """Summarise the finite numbers among the values; None if there are none."""
-        numbers = [float(value) for value in values if is_number(value)]
-        if not numbers:
-            return None
-        std = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else math.nan
-        return cls(float(np.mean(numbers)), std, len(numbers))
+    def from_values(cls, values: Iterable[Any]) -> Self:
+        """Summarise the finite numbers among the values."""
+        numbers = np.array(list(filter(is_finite_number, values)), dtype=float)
+        if not len(numbers):
+            return cls()
+        std = np.std(numbers, ddof=1) if len(numbers) > 1 else math.nan
+        return cls(float(np.mean(numbers)), float(std), len(numbers))
 
 
 @dataclass(frozen=True)
@@ -62,8 +74,18 @@ class Method:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of the run: `missing` is why it could not be used, `has_truth` whether its true
-    degrees are known."""
+    """A data set of the run.
+
+    Attributes
+    ----------
+    name : str
+    sizes : mapping of str to int
+    label_names : sequence of str
+    missing : str
+        Why it could not be used; empty if it was.
+    has_truth : bool
+        Whether its true degrees are known.
+    """
 
     name: str
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -73,11 +95,10 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Score:
-    """A method on a data set: spread over repeats, failures, and the rank among those that
-    compete."""
+class MethodScore:
+    """A method on a data set: spread over repeats, failures, and the rank among competitors."""
 
-    spread: Spread | None = None
+    spread: Spread = Spread()
     n_failed: int = 0
     rank: float | None = None
     best: bool = False
@@ -85,7 +106,7 @@ class Score:
     @property
     def mean(self) -> float:
         """The mean over repeats; NaN if there is none."""
-        return self.spread.mean if self.spread else math.nan
+        return self.spread.mean
 
 
 @dataclass(frozen=True)
@@ -94,49 +115,46 @@ class TaskTable:
 
     Attributes
     ----------
-    average_ranks : dict of str to float
-        Of the methods that compete and have a score without failures on every data set.
+    ranking : ScoreMatrix
+        Mean scores of the methods that compete and have a score without failures on every data
+        set, best average rank first.
     """
 
     task: Task
     metric: Metric
     methods: tuple[Method, ...]
     datasets: tuple[str, ...]
-    scores: Mapping[tuple[str, str], Score]
-    average_ranks: Mapping[str, float]
+    scores: Mapping[tuple[str, str], MethodScore]
+    ranking: ScoreMatrix
 
-    def score(self, method: str, dataset: str) -> Score:
+    def score(self, method: str, dataset: str) -> MethodScore:
         """The score of a method on a data set, empty if there is no record."""
-        return self.scores.get((method, dataset), Score())
+        return self.scores.get((method, dataset), MethodScore())
+
+    @cached_property
+    def average_ranks(self) -> dict[str, float]:
+        """Average ranks of the ranked methods, best first."""
+        return self.ranking.average_ranks
 
     @property
     def ranked(self) -> list[Method]:
         """Methods with an average rank, best first."""
-        return [method for method in self.methods if method.name in self.average_ranks]
+        return list(self.methods[: len(self.ranking.methods)])
 
     @property
-    def baselines(self) -> list[Method]:
-        """Ranked baselines, best first."""
-        return [method for method in self.ranked if method.is_baseline]
+    def baselines(self) -> list[str]:
+        """Names of the ranked baselines, best first."""
+        return [method.name for method in self.ranked if method.is_baseline]
+
+    @property
+    def rivals(self) -> list[str]:
+        """Names of the other ranked methods, best first."""
+        return [method.name for method in self.ranked if not method.is_baseline]
 
     @property
     def n_repeats(self) -> int:
         """Most repeats behind a score."""
-        return max((score.spread.n for score in self.scores.values() if score.spread), default=0)
-
-    def matrix(self, methods: Sequence[str] | None = None) -> tuple[Array, list[str]]:
-        """Mean scores, shape (n_datasets, n_methods), with the names of the columns.
-
-        Parameters
-        ----------
-        methods : sequence of str, optional
-            Those wanted, of which the ones with a score on every data set are taken; all ranked
-            ones by default.
-        """
-        wanted = [method.name for method in self.ranked] if methods is None else methods
-        complete = [m for m in wanted if all(self.score(m, d).spread for d in self.datasets)]
-        means = [[self.score(m, d).mean for m in complete] for d in self.datasets]
-        return np.array(means, dtype=float), complete
+        return max(score.spread.n for score in self.scores.values())
 
 
 class Results:
@@ -151,6 +169,21 @@ class Results:
     subject : str, optional
         The method that others are compared with; by default the first of the records that competes
         and is no baseline.
+
+    Attributes
+    ----------
+    records, failures : list of Record
+        The last record of every cell, and those among them that failed.
+    by_method_and_dataset : dict of (str, str) to list of Record
+    methods : dict of str to Method
+    datasets, present_datasets, missing_datasets : list of Dataset
+        All data sets of the run, those that were available, and the others.
+    metrics, headline_metrics : list of Metric
+        Metrics in the records, headline first; those of which tables and figures are also written
+        as files.
+    unreported : list of str
+        Headline metrics of which no record has a score.
+    subject : str or None
     """
 
     def __init__(
@@ -161,114 +194,72 @@ class Results:
     ) -> None:
         # A run that was continued has several records of a cell that failed before.
         self.records = latest_records(records)
-        self.methods: dict[str, Method] = {}
-        for r in self.records:
-            reference = r.kind == "learner" or r.trained_on == "truth"
-            method = Method(
-                r.method, r.kind, r.is_baseline, reference, r.estimator, r.learner or ""
-            )
-            self.methods.setdefault(r.method, method)
-        if all(method.is_reference for method in self.methods.values()):
-            # A comparison of learners: all of them have the same advantage.
-            self.methods = {
-                name: replace(method, is_reference=False) for name, method in self.methods.items()
-            }
-        self._headline = tuple(headline)
-        self._subject = subject
+        self.failures: list[Record] = []
+        self.by_method_and_dataset: dict[tuple[str, str], list[Record]] = {}
+        by_dataset: dict[str, list[Record]] = {}
+        for record in self.records:
+            key = (record.method, record.dataset)
+            self.by_method_and_dataset.setdefault(key, []).append(record)
+            by_dataset.setdefault(record.dataset, []).append(record)
+            if record.status == "failed":
+                self.failures.append(record)
+        self.methods = _find_methods(self.records)
+        self.datasets = list(starmap(_summarize_dataset, by_dataset.items()))
+        self.present_datasets = [dataset for dataset in self.datasets if not dataset.missing]
+        self.missing_datasets = [dataset for dataset in self.datasets if dataset.missing]
+        self._find_metrics(headline)
+        rivals = []
+        for method in self.methods.values():
+            if not (method.is_baseline or method.is_reference):
+                rivals.append(method.name)
+        # A plan may name a subject of which this run, or this part of it, has no record.
+        self.subject = subject if subject in rivals else next(iter(rivals), None)
 
     @classmethod
     def from_records(cls, records: "Results | Iterable[Record]") -> "Results":
         """Results of records; results are returned as they are."""
         return records if isinstance(records, Results) else cls(records)
 
-    @property
-    def subject(self) -> str | None:
-        """The method that others are compared with."""
-        rivals = [
-            method.name
-            for method in self.methods.values()
-            if not (method.is_baseline or method.is_reference)
-        ]
-        # A plan may name a subject of which this run, or this part of it, has no record.
-        return self._subject if self._subject in rivals else next(iter(rivals), None)
-
-    @cached_property
-    def by_method_and_dataset(self) -> dict[tuple[str, str], list[Record]]:
-        """Records of every (method, data set)."""
-        groups: dict[tuple[str, str], list[Record]] = {}
-        for record in self.records:
-            groups.setdefault((record.method, record.dataset), []).append(record)
-        return groups
+    def _find_metrics(self, headline: Sequence[str]) -> None:
+        scored: set[str] = set()
+        for record, task in product(self.finished_records(), TASKS):
+            for name, value in record.scores(task).items():
+                if is_finite_number(value):
+                    scored.add(name)
+        scored &= {*METRICS, *LABEL_METRICS}
+        # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if
+        # they are asked for.
+        shown = dict.fromkeys(headline)
+        for name, metric in METRICS.items():
+            if not metric.ordinal_only:
+                shown[name] = None
+        if not all(dataset.has_truth for dataset in self.datasets):
+            shown |= dict.fromkeys(LABEL_METRICS)
+        self.metrics = []
+        self.headline_metrics = []
+        for name in shown:
+            if name in scored:
+                metric = get_metric(name)
+                self.metrics.append(metric)
+                if name in headline:
+                    self.headline_metrics.append(metric)
+        # A run on 0/1 labels has none of the paper's metrics, and a report needs at least one.
+        self.headline_metrics = self.headline_metrics or self.metrics[:1]
+        self.unreported = [name for name in headline if name not in scored]
 
     def finished_records(
         self, dataset: str | None = None, method: str | None = None
     ) -> list[Record]:
         """Records of the cells that were computed, perhaps of one data set or one method."""
-        mine = (
-            self.by_method_and_dataset.get((method, dataset), [])
-            if method and dataset
-            else self.records
-        )
-        return [
-            r
-            for r in mine
-            if r.is_ok and dataset in (None, r.dataset) and method in (None, r.method)
-        ]
-
-    @cached_property
-    def datasets(self) -> list[Dataset]:
-        """Every data set of the run, those missing included."""
-        names = dict.fromkeys(record.dataset for record in self.records)
-        return [
-            _summarize_dataset(name, [r for r in self.records if r.dataset == name])
-            for name in names
-        ]
-
-    @property
-    def present_datasets(self) -> list[Dataset]:
-        """Data sets that were available."""
-        return [dataset for dataset in self.datasets if not dataset.missing]
-
-    @property
-    def missing_datasets(self) -> list[Dataset]:
-        """Data sets that were not available."""
-        return [dataset for dataset in self.datasets if dataset.missing]
-
-    @property
-    def failures(self) -> list[Record]:
-        """Records of cells that failed."""
-        return [record for record in self.records if record.status == "failed"]
-
-    @cached_property
-    def metrics(self) -> list[Metric]:
-        """Metrics in the records, headline first."""
-        # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if
-        # they are asked for.
-        usual = [name for name, metric in METRICS.items() if not metric.ordinal_only]
-        if not all(dataset.has_truth for dataset in self.datasets):
-            usual += LABEL_METRICS
-        ordered = dict.fromkeys([*self._headline, *usual])
-        return [get_metric(name) for name in ordered if name in self._scored]
-
-    @property
-    def unreported(self) -> list[str]:
-        """Headline metrics of which no record has a score."""
-        return [name for name in self._headline if name not in self._scored]
-
-    @cached_property
-    def _scored(self) -> set[str]:
-        """Names of the registered metrics of which a record has a score."""
-        scores = [record.scores(task) for record in self.finished_records() for task in TASKS]
-        found = {name for each in scores for name, value in each.items() if is_number(value)}
-        return found & {*METRICS, *LABEL_METRICS}
-
-    @property
-    def headline_metrics(self) -> list[Metric]:
-        """Metrics of which tables and figures are also written as files."""
-        # A run on 0/1 labels has none of the paper's metrics, and a report needs at least one.
-        return [metric for metric in self.metrics if metric.name in self._headline] or self.metrics[
-            :1
-        ]
+        candidates = self.records
+        if method and dataset:
+            candidates = self.by_method_and_dataset.get((method, dataset), [])
+        finished = []
+        for record in candidates:
+            wanted = dataset in (None, record.dataset) and method in (None, record.method)
+            if record.is_ok and wanted:
+                finished.append(record)
+        return finished
 
     def convergence(self, dataset: str) -> dict[str, list[Convergence]]:
         """By method, what its repeats on a data set recorded of their convergence."""
@@ -278,49 +269,61 @@ class Results:
                 runs.setdefault(record.method, []).append(record.convergence)
         return runs
 
-    def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread | None:
-        """Mean and standard deviation of a method on a data set; None if no repeat has a score."""
-        return Spread.from_values(
-            record.scores(task).get(metric) for record in self.finished_records(dataset, method)
-        )
+    def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread:
+        """Mean and standard deviation of the scores of a method on a data set."""
+        records = self.finished_records(dataset, method)
+        return Spread.from_values(record.scores(task).get(metric) for record in records)
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
         # A method need not have been run on every data set.
-        scores = defaultdict(Score)
-        for (m, d), records in self.by_method_and_dataset.items():
+        scores = defaultdict(MethodScore)
+        scored = set()
+        for (name, dataset), records in self.by_method_and_dataset.items():
+            spread = self.spread(name, dataset, task, metric.name)
             n_failed = sum(record.status == "failed" for record in records)
-            scores[m, d] = Score(self.spread(m, d, task, metric.name), n_failed)
-        scored = {dataset for (_, dataset), score in scores.items() if score.spread}
-        datasets = tuple(
-            dataset.name for dataset in self.present_datasets if dataset.name in scored
-        )
-        names = [m for m in self.methods if any(scores[m, d].spread for d in datasets)]
-        if not names:
+            scores[name, dataset] = MethodScore(spread, n_failed)
+            if spread:
+                scored.add(dataset)
+        datasets = [dataset.name for dataset in self.datasets if dataset.name in scored]
+        methods = []
+        means: dict[str, list[float]] = {}  # of the methods that compete
+        for method in self.methods.values():
+            own = [scores[method.name, dataset] for dataset in datasets]
+            if any(score.spread for score in own):
+                methods.append(method)
+            # A method trained on the true degrees is a bound and does not compete. Repeats that
+            # failed may be the hard ones, so that a rank by the others would flatter a method.
+            complete = all(score.spread and not score.n_failed for score in own)
+            if complete and not method.is_reference:
+                means[method.name] = [score.mean for score in own]
+        if not methods:
             return None
-        # Repeats that failed may be the hard ones, so that a rank by the others would flatter a
-        # method.
-        complete = [
-            m
-            for m in names
-            if all(scores[m, d].spread and not scores[m, d].n_failed for d in datasets)
-        ]
-        # A method trained on the true degrees is a bound and does not compete.
-        competing = tuple(m for m in complete if not self.methods[m].is_reference)
-        values = np.array([[scores[m, d].mean for m in competing] for d in datasets])
-        means = ScoreMatrix(values, competing, metric.greater_is_better)
-        for d, row in zip(datasets, means.ranks.tolist(), strict=True):
-            for m, rank in zip(competing, row, strict=True):
-                scores[m, d] = replace(scores[m, d], rank=rank, best=rank == min(row))
-        average = means.average_ranks
+        values = np.reshape(list(means.values()), (-1, len(datasets))).T
+        ranking = ScoreMatrix(values, tuple(means), metric.greater_is_better).best_first()
+        for dataset, ranks in zip(datasets, ranking.ranks.tolist(), strict=True):
+            for name, rank in zip(ranking.methods, ranks, strict=True):
+                best = rank == min(ranks)
+                scores[name, dataset] = replace(scores[name, dataset], rank=rank, best=best)
         # Unranked methods last; among these, those trained on the true degrees after those that
         # failed somewhere.
-        ordered = sorted(
-            names, key=lambda m: (average.get(m, np.inf), self.methods[m].is_reference)
-        )
-        return TaskTable(
-            task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average
-        )
+        average = ranking.average_ranks
+        methods.sort(key=lambda method: (average.get(method.name, np.inf), method.is_reference))
+        return TaskTable(task, metric, tuple(methods), tuple(datasets), dict(scores), ranking)
+
+
+def _find_methods(records: Sequence[Record]) -> dict[str, Method]:
+    methods: dict[str, Method] = {}
+    for record in records:
+        saw_truth = record.kind == "learner" or record.trained_on == "truth"
+        parts = (record.estimator, record.learner or "")
+        found = Method(record.method, record.kind, record.is_baseline, saw_truth, *parts)
+        methods.setdefault(record.method, found)
+    if all(method.is_reference for method in methods.values()):
+        # A comparison of learners: all of them have the same advantage.
+        for name, method in methods.items():
+            methods[name] = replace(method, is_reference=False)
+    return methods
 
 
 def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
@@ -329,14 +332,11 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
         return Dataset(name, missing=records[0].message or "not on this machine")
     # A cell that failed while its data were split has no sizes.
     complete = next((record for record in used if record.sizes), used[0])
-    if any(len(record.label_names) not in (0, len(complete.label_names)) for record in used):
-        raise InputError(
-            f"Records of the data set {name!r} have different labels; they belong to different runs."
-        )
-    # Degrees are recorded only where the true ones are unknown.
-    return Dataset(
-        name,
-        complete.sizes,
-        complete.label_names,
-        has_truth=not any(record.degrees for record in used),
-    )
+    has_truth = True
+    for record in used:
+        if len(record.label_names) not in (0, len(complete.label_names)):
+            problem = "have different labels; they belong to different runs"
+            raise InputError(f"Records of the data set {name!r} {problem}.")
+        # Degrees are recorded only where the true ones are unknown.
+        has_truth = has_truth and not record.degrees
+    return Dataset(name, complete.sizes, complete.label_names, has_truth=has_truth)

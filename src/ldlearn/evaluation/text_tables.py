@@ -1,40 +1,39 @@
 """Tables of a run as text, which the terminal, Markdown and LaTeX show."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ldlearn.evaluation.analysis import CONFIDENCE, Agreement, Cost, agreement, difference
 from ldlearn.evaluation.record import TASKS, Task
-from ldlearn.evaluation.summary import Dataset, Method, Results, Score, TaskTable
+from ldlearn.evaluation.summary import Method, MethodScore, Results, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
 __all__ = ["TextTable", "score_tables"]
 
-DASH = "–"
-Names = Mapping[str, str]  # display names by the names of the records
-UNCHANGED: Names = MappingProxyType({})  # display names equal to the names of the records
+Rename = Callable[[str], str]  # display name of a method or data set
+_DASH = "–"
 
 
-class Cell(NamedTuple):
-    """A cell of a table: text, which may contain names from files and is escaped, and whether it is
-    bold."""
+class TextCell(NamedTuple):
+    """A cell of a table: text, which may contain names from files, and whether it is bold."""
 
     text: str = ""
     bold: bool = False
 
 
+_Row = tuple[bool, Sequence[TextCell]]
+
+
 @dataclass(frozen=True)
 class TextTable:
-    """A table to be written: rows of cells, each row with a flag for shading, which Markdown cannot
-    show."""
+    """A table to be written: rows of cells, each row with a flag for shading."""
 
     title: str
     head: Sequence[str]
-    rows: Sequence[tuple[bool, Sequence[Cell]]]
+    rows: Sequence[_Row]
     legend: str = ""
 
     @property
@@ -44,7 +43,7 @@ class TextTable:
 
 
 def score_table(
-    table: TaskTable, results: Results | None = None, names: Names = UNCHANGED
+    table: TaskTable, results: Results | None = None, rename: Rename = str
 ) -> TextTable:
     """One metric of one task: methods by data sets, the best of a column bold.
 
@@ -54,25 +53,21 @@ def score_table(
     results : Results, optional
         If given, marks show on which data sets its subject is significantly better or worse than a
         method.
-    names : mapping of str to str, optional
-        Display names of methods and data sets.
+    rename : callable, optional
+        Gives the display names of methods and data sets.
     """
     rows = []
     for method in table.methods:
         cells = [_score_cell(table, method.name, dataset, results) for dataset in table.datasets]
-        average = Cell(format_number(table.average_ranks.get(method.name), ".2f"))
-        rows.append(_method_row(method, [*cells, average], names))
-    head = ["Method", *(names.get(dataset, dataset) for dataset in table.datasets), "Average rank"]
-    return TextTable(
-        f"{table.task.capitalize()}: {table.metric.heading}",
-        head,
-        rows,
-        _legend([table], results, names),
-    )
+        cells.append(TextCell(format_number(table.average_ranks.get(method.name), ".2f")))
+        rows.append(_method_row(method, cells, rename))
+    title = f"{table.task.capitalize()}: {table.metric.heading}"
+    head = ["Method", *map(rename, table.datasets), "Average rank"]
+    return TextTable(title, head, rows, _legend(table, results, rename))
 
 
 def combined_table(
-    tables: Sequence[TaskTable], results: Results, names: Names = UNCHANGED
+    tables: Sequence[TaskTable], results: Results, rename: Rename = str
 ) -> TextTable:
     """Several metrics of one task: a group of rows for each data set, methods by metrics.
 
@@ -82,55 +77,57 @@ def combined_table(
         At least one; the order of methods is that of the first.
     results : Results
         Marks are those of `score_table`.
-    names : mapping of str to str, optional
-        Display names of methods and data sets.
+    rename : callable, optional
+        Gives the display names of methods and data sets.
     """
+    first = tables[0]
     rows = []
-    for dataset in tables[0].datasets:
-        for place, method in enumerate(tables[0].methods):
+    for dataset in first.datasets:
+        group = rename(dataset)
+        for method in first.methods:
             cells = [_score_cell(table, method.name, dataset, results) for table in tables]
-            shaded, texts = _method_row(method, cells, names)
-            rows.append((shaded, [Cell("" if place else names.get(dataset, dataset)), *texts]))
-    head = ["Data set", "Method", *(table.metric.heading for table in tables)]
-    return TextTable(
-        f"{tables[0].task.capitalize()}: all metrics", head, rows, _legend(tables, results, names)
-    )
+            shaded, named = _method_row(method, cells, rename)
+            rows.append((shaded, [TextCell(group), *named]))
+            group = ""
+    head = ["Data set", "Method", *_headings(tables)]
+    title = f"{first.task.capitalize()}: all metrics"
+    return TextTable(title, head, rows, _legend(first, results, rename))
 
 
-def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> Cell:
+def _headings(tables: Sequence[TaskTable]) -> list[str]:
+    return [table.metric.heading for table in tables]
+
+
+def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> TextCell:
     """A score as ``0.1234 ± 0.0056 (2)``, or failed.
 
     With • if the subject is significantly better than the method on the data set, ◦ if it is worse.
     """
     score = table.score(method, dataset)
-    if score.spread is None:
-        text = "failed" if score.n_failed else DASH
-    else:
-        text = f"{score.mean:.4f}"
-        if score.spread.n > 1:
-            text += f" ± {score.spread.std:.4f}"
-        if score.rank is not None:
-            text += f" ({format_rank(score.rank)})"
-        if score.n_failed:
-            text += f", {score.n_failed} failed"
+    text = format_number(score.mean)
+    if score.spread.n > 1:
+        text += f" ± {score.spread.std:.4f}"
+    if score.rank is not None:
+        text += f" ({format_rank(score.rank)})"
+    if score.n_failed:
+        text = f"{text}, {score.n_failed} failed" if score.spread else "failed"
     if results is not None and results.subject not in (None, method):
         gap = difference(results, table, str(results.subject), method, dataset)
         if gap is not None and gap.is_significant:
             text += " •" if gap.mean > 0 else " ◦"
-    return Cell(text, score.best)
+    return TextCell(text, score.best)
 
 
-def _legend(tables: Sequence[TaskTable], results: Results | None, names: Names) -> str:
-    n_repeats = tables[0].n_repeats
-    repeats = (
-        f"Mean ± standard deviation over {n_repeats} repeats" if n_repeats > 1 else "One repeat"
-    )
-    legend = f"{repeats}, rank in parentheses, best in bold."
-    if any(method.is_reference for method in tables[0].methods):
+def _legend(table: TaskTable, results: Results | None, rename: Rename) -> str:
+    legend = "One repeat"
+    if table.n_repeats > 1:
+        legend = f"Mean ± standard deviation over {table.n_repeats} repeats"
+    legend += ", rank in parentheses, best in bold."
+    if any(method.is_reference for method in table.methods):
         legend += " Methods fitted on true distributions are not ranked."
-    if n_repeats > 1 and results is not None and results.subject is not None:
-        subject = names.get(results.subject, results.subject)
-        legend += f" {subject} is significantly better (•) or worse (◦) than the method ({CONFIDENCE:.0%} level)."
+    if table.n_repeats > 1 and results is not None and results.subject is not None:
+        marks = "significantly better (•) or worse (◦) than the method"
+        legend += f" {rename(results.subject)} is {marks} ({CONFIDENCE:.0%} level)."
     return legend
 
 
@@ -138,34 +135,29 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
     """Seconds and memory, means over cells."""
     rows = []
     for cost in found:
-        seconds = [
-            format_number(spread.mean if spread else None, ".3g")
-            for spread in cost.seconds.values()
-        ]
-        memory = format_number(cost.memory.mean if cost.memory else None, ".0f")
-        rows.append(_method_row(cost.method, map(Cell, [*seconds, memory])))
+        cells = [_number_cell(spread.mean, ".3g") for spread in cost.seconds.values()]
+        cells.append(_number_cell(cost.memory.mean, ".0f"))
+        rows.append(_method_row(cost.method, cells))
     head = ["Method", "Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB"]
     return TextTable("Time and memory", head, rows, legend="Means over cells.")
 
 
 def agreement_table(found: Agreement) -> TextTable:
     """Mean intersection of methods with each other, for data without true degrees."""
-    rows = [
-        _method_row(
-            method, [Cell(format_number(value)) for value in (found.means[method.name], *values)]
-        )
-        for method, values in zip(found.methods, found.matrix, strict=True)
-    ]
+    head = ["Method", "Mean"]
+    rows = []
+    for method, values in zip(found.methods, found.matrix, strict=True):
+        head.append(method.name)
+        mean = _number_cell(found.means[method.name])
+        rows.append(_method_row(method, [mean, *map(_number_cell, values)]))
     title = f"{found.dataset}: agreement of methods, {found.task}"
-    legend = "Mean intersection of their degrees, 1 if equal; the mean is over the other methods without baselines."
-    return TextTable(
-        title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend
-    )
+    legend = "Mean intersection of their degrees, 1 if equal; "
+    legend += "the mean is over the other methods without baselines."
+    return TextTable(title, head, rows, legend)
 
 
 def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
-    """Methods by metrics for each task and data set; then, for each data set without true degrees,
-    their agreement.
+    """Scores for each task and data set; agreement for each data set without true degrees.
 
     Parameters
     ----------
@@ -176,19 +168,21 @@ def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
     Returns
     -------
     list of TextTable
-        The best method by the first metric first.
+        Methods by metrics, the best method by the first metric first.
     """
     # A plan that names metrics between distributions only still has something to show for 0/1
     # labels.
     for_labels = [metric for metric in metrics if metric in LABEL_METRICS] or LABEL_HEADLINE
-    boards = [
-        _dataset_scores(results, dataset.name, task, metrics if dataset.has_truth else for_labels)
-        for task, dataset in product(TASKS, results.present_datasets)
-    ]
-    unknown = [dataset for dataset in results.present_datasets if not dataset.has_truth]
-    return [board for board in boards if board.rows] + [
-        _dataset_agreement(results, dataset) for dataset in unknown
-    ]
+    found = []
+    for task, dataset in product(TASKS, results.present_datasets):
+        names = metrics if dataset.has_truth else for_labels
+        table = _dataset_scores(results, dataset.name, task, names)
+        if table.rows:
+            found.append(table)
+    for dataset in results.present_datasets:
+        if not dataset.has_truth:
+            found.append(_dataset_agreement(results, dataset.name))
+    return found
 
 
 def describe_unreported(results: Results) -> list[str]:
@@ -200,47 +194,42 @@ def describe_unreported(results: Results) -> list[str]:
 def _dataset_scores(
     results: Results, dataset: str, task: Task, metrics: Sequence[str]
 ) -> TextTable:
-    tables = [
-        table for name in metrics if (table := results.table(task, get_metric(name))) is not None
-    ]
-    scores = {name: [table.score(name, dataset) for table in tables] for name in results.methods}
-    scored = [
-        name
-        for name in scores
-        if any(record.scores(task) for record in results.finished_records(dataset, name))
-    ]
+    found = [results.table(task, get_metric(name)) for name in metrics]
+    tables = list(filter(None, found))
+    methods = list(results.methods.values())
     if tables:
-        scored.sort(key=lambda name: tables[0].metric.sort_key(scores[name][0].mean))
-    rows = [
-        _method_row(results.methods[name], map(_brief_cell, scores[name]))
-        for name in scored
-        if tables
-    ]
-    return TextTable(
-        f"{dataset}: {task}", ["Method", *(table.metric.heading for table in tables)], rows
+        order = tables[0].metric.sort_key
+        methods.sort(key=lambda method: order(tables[0].score(method.name, dataset).mean))
+    rows = []
+    for method in methods:
+        records = results.finished_records(dataset, method.name)
+        if tables and any(record.scores(task) for record in records):
+            cells = [_brief_cell(table.score(method.name, dataset)) for table in tables]
+            rows.append(_method_row(method, cells))
+    return TextTable(f"{dataset}: {task}", ["Method", *_headings(tables)], rows)
+
+
+def _dataset_agreement(results: Results, dataset: str) -> TextTable:
+    means = {}
+    for task in TASKS:
+        found = agreement(results, dataset, task)
+        if found is not None:
+            means[task.capitalize()] = found.means
+    rows = []
+    for name, method in results.methods.items():
+        if means:
+            cells = [_number_cell(column.get(name)) for column in means.values()]
+            rows.append(_method_row(method, cells))
+    legend = (
+        f"{dataset} has no true degrees: methods were scored on held-out 0/1 labels and by their "
+        "mean intersection with the other methods; neither measures the distance to true degrees."
     )
-
-
-def _dataset_agreement(results: Results, dataset: Dataset) -> TextTable:
-    agreements = {task: agreement(results, dataset.name, task) for task in TASKS}
-    means = {
-        task.capitalize(): found.means for task, found in agreements.items() if found is not None
-    }
-    rows = [
-        _method_row(
-            method, [Cell(format_number(by_method.get(name))) for by_method in means.values()]
-        )
-        for name, method in results.methods.items()
-        if means
-    ]
-    what = "methods were scored on held-out 0/1 labels and by their mean intersection with the other methods"
-    legend = f"{dataset.name} has no true degrees: {what}; neither measures the distance to true degrees."
-    return TextTable(f"{dataset.name}: agreement", ["Method", *means], rows, legend)
+    return TextTable(f"{dataset}: agreement", ["Method", *means], rows, legend)
 
 
 def format_number(value: float | None, form: str = ".4f") -> str:
     """A number, by default with four decimals; a dash if it is missing."""
-    return DASH if value is None or math.isnan(value) else f"{value:{form}}"
+    return _DASH if value is None or math.isnan(value) else f"{value:{form}}"
 
 
 def format_rank(rank: float) -> str:
@@ -248,17 +237,22 @@ def format_rank(rank: float) -> str:
     return f"{rank:.1f}".removesuffix(".0")
 
 
-def _brief_cell(score: Score) -> Cell:
+def _number_cell(value: float | None, form: str = ".4f") -> TextCell:
+    return TextCell(format_number(value, form))
+
+
+def _brief_cell(score: MethodScore) -> TextCell:
     """A score as ``0.1234 ±0.006``."""
-    std = f" ±{score.spread.std:.3f}" if score.spread and score.spread.n > 1 else ""
-    return Cell(format_number(score.mean) + std, score.best)
+    std = f" ±{score.spread.std:.3f}" if score.spread.n > 1 else ""
+    return TextCell(format_number(score.mean) + std, score.best)
 
 
-def _method_row(
-    method: Method, cells: Iterable[Cell], names: Names = UNCHANGED
-) -> tuple[bool, list[Cell]]:
-    """The row of a method, shaded if it is a baseline: the method with its role, and the other
-    cells."""
-    roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
-    name = names.get(method.name, method.name)
-    return method.is_baseline, [Cell(name + (f" ({', '.join(roles)})" if roles else "")), *cells]
+def _method_row(method: Method, cells: Iterable[TextCell], rename: Rename = str) -> _Row:
+    """The row of a method, shaded if it is a baseline: the method with its role, the cells."""
+    roles = []
+    if method.is_baseline:
+        roles.append("baseline")
+    if method.is_reference:
+        roles.append("true distributions")
+    role = f" ({', '.join(roles)})" if roles else ""
+    return method.is_baseline, [TextCell(rename(method.name) + role), *cells]

@@ -83,13 +83,14 @@ class AAKNN(Learner):
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
         if self.n_neighbors > n:
-            problem = (
-                f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}"
+            raise InputError(
+                f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got "
+                f"n_samples={n}; lower n_neighbors or add rows."
             )
-            raise InputError(f"{problem}; lower n_neighbors or add rows.")
         # Angles are measured at the origin, and a centred sparse row would not stay sparse.
-        can_centre = self.metric != "angle" and not sparse.issparse(X)
-        self._mean = X.mean(axis=0, dtype=np.float64) if can_centre else np.zeros(X.shape[1])
+        self._mean = np.zeros(X.shape[1])
+        if self.metric != "angle" and not sparse.issparse(X):
+            self._mean = X.mean(axis=0, dtype=np.float64)
         self._rows = self._centred(X)
         # The angle is a monotone function of the cosine distance, so both have the same neighbours.
         metric = "cosine" if self.metric == "angle" else self.metric
@@ -116,8 +117,7 @@ class AAKNN(Learner):
         return self.training_distributions_[chosen].mean(axis=1)
 
     def _centred(self, X: Any) -> Any:
-        """Distances stay, but their rounding errors no longer grow with the distance of the data
-        from 0."""
+        """Rows minus the mean: rounding errors of distances do not grow with an offset."""
         if sparse.issparse(X):
             # Manhattan distances of sparse rows are implemented for 32-bit indices only.
             index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
@@ -126,8 +126,7 @@ class AAKNN(Learner):
         return X - self._mean
 
     def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> Indices:
-        """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of
-        several."""
+        """The k nearest rows of queries with several k-th neighbours, at distance ``radius``."""
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
         for block in row_batches(len(radius), self._rows.shape[0]):
             distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)

@@ -94,17 +94,23 @@ class IncomLDL(SimplexLearner):
         alpha = self.alpha
         if alpha is None:
             variance = np.nanmean((D - np.nanmean(D, axis=0)) ** 2) * known.mean()
-            effective = np.sum(factors.values**2 / (factors.values**2 + penalty))
+            squares = factors.values**2
+            effective = np.sum(squares / (squares + penalty))
             alpha = np.sqrt(variance) * (np.sqrt(effective) + np.sqrt(D.shape[1]))
         self.alpha_ = float(alpha)
 
         def shrink(A: Array, t: float) -> Array:
             return singular_value_threshold(A, self.alpha_ * t)
 
-        weights = known.astype(np.float64)
         fit = simplex_regression(
-            factors, D, weights, shrink, ridge=penalty, tol=self.tol, max_iter=self.max_iter
+            factors,
+            D,
+            known.astype(np.float64),
+            shrink,
+            ridge=penalty,
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
-        squares = np.nansum((fit.fitted - D) ** 2)
-        self.objective_ = 0.5 * squares + self.alpha_ * nuclear_norm(fit.V)
+        errors = np.nansum((fit.fitted - D) ** 2)
+        self.objective_ = 0.5 * errors + self.alpha_ * nuclear_norm(fit.V)
         return fit

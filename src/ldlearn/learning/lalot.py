@@ -189,7 +189,7 @@ class _TransportLoss:
         in_theta = self.Z.T @ G + 2.0 * self.l2 * theta
         in_theta0 = self.fit_intercept * G.sum(axis=0)
         costs = transport_cost(plan, H, self.D, self.lam)
-        loss = self.counts @ costs + self.l2 * np.vdot(theta, theta)
+        loss = float(self.counts @ costs) + self.l2 * np.vdot(theta, theta)
         return loss, [in_theta, in_theta0]
 
     def total_plan(self, theta: Array, theta0: Array) -> Array:

@@ -116,15 +116,15 @@ class LDSVR(Learner):
         values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
-        basis = (
-            vectors[:, kept] * root
-        )  # K = basis basis', and the penalty is the square of theta = root vectors' beta
+        # K = basis basis', and the penalty is the square of theta = root vectors' beta.
+        basis = vectors[:, kept] * root
 
         def loss(theta: Array, b: Array) -> tuple[float, list[Array]]:
             errors = basis @ theta + b - targets
             u = 0.25 * np.linalg.norm(errors, axis=1)
             excess = np.maximum(u - self.epsilon, 0.0)
-            slopes = (self.C * weights * excess / (8.0 * positive_or_one(u)))[:, None] * errors
+            pull = self.C * weights * excess / (8.0 * positive_or_one(u))
+            slopes = pull[:, None] * errors
             value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
             return value, [theta + basis.T @ slopes, slopes.sum(axis=0)]
 

@@ -62,7 +62,7 @@ class LinearSoftmaxLearner(Learner):
         if self._fits_degrees:
             losses = losses - np.sum(D * log_P, axis=1)
             in_Z = in_Z + P - D
-        return np.vdot(times, losses), times * in_Z
+        return float(losses @ times[:, 0]), times * in_Z
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         """What each row adds to the loss beside its cross-entropy, and the gradient of this in P."""

@@ -1,6 +1,7 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 # Shapes: X (n, m), D (n, c), latent features V (n, K), W (m, K), theta (K, c), Laplacian L (n, n).
-# Below this length a row of W is penalised by its square, so that the penalty has a gradient
+
+# Below this length a row of W is penalised by its square, so that the penalty has a gradient.
 _HUBER_LENGTH = 1e-6
 
 
@@ -141,18 +143,11 @@ class LSELDL(Learner):
         return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
-        problem = _LatentProblem(
-            X - mean,
-            D,
-            self._graph(X),
-            self.alpha,
-            self.beta,
-            self.gamma,
-            self.l2,
-            sample_weight,
-        )
-        state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
+        mean = np.average(X, axis=0, weights=sample_weight).astype(np.float64)
+        penalties = (self.alpha, self.beta, self.gamma, self.l2)
+        problem = _LatentProblem(X - mean, D, self._graph(X), *penalties, sample_weight)
+        c = D.shape[1]
+        state = problem.initial_state(min(self.n_latent or c, c))
         path = [problem.objective(state)]
         while self._should_iterate(path):
             state = problem.improve(state)
@@ -172,8 +167,10 @@ class LSELDL(Learner):
         if self.beta == 0.0:
             return sparse.csr_array((n, n))
         if self.n_neighbors >= n:
-            problem = f"n_neighbors={self.n_neighbors} must be less than the number of rows, got n_samples={n}"
-            raise InputError(f"{problem}; lower it, or set beta=0 to do without the graph.")
+            raise InputError(
+                f"n_neighbors={self.n_neighbors} must be less than the number of rows, got "
+                f"n_samples={n}; lower it, or set beta=0 to do without the graph."
+            )
         return laplacian(knn_graph(X, self.n_neighbors))
 
     def _predict(self, X: Array) -> Array:
@@ -204,16 +201,14 @@ class _LatentProblem:
 
     def __post_init__(self) -> None:
         self.times = row_weights(self.D, self.counts)[:, None]
-        self.root = np.sqrt(
-            self.times
-        )  # squared errors count rows by their weights if multiplied by the roots
-        self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
+        # Squared errors count rows by their weights if multiplied by the roots.
+        self.root = np.sqrt(self.times)
+        self.entropy = np.sum(self.times * xlogy(self.D, self.D))
 
     def initial_state(self, n_latent: int) -> _LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
-        W = self._reweighted_solve(
-            self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1])
-        )
+        centred = self.D - np.average(self.D, axis=0, weights=self.counts)
+        W = self._reweighted_solve(centred, np.ones(self.X.shape[1]))
         left, lengths, _ = linalg.svd(W, full_matrices=False)
         # The right singular vectors are left out: theta, which is fitted next, takes up any
         # rotation.
@@ -242,32 +237,33 @@ class _LatentProblem:
         return state._replace(theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: _LatentState) -> _LatentState:
-        """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least
-        penalty."""
+        """The t of least penalty for ``t W, t V, theta / t``, with the same predictions."""
         off = self.root * (self.X @ state.W - state.V)
-        quadratic = self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
+        roughness = np.vdot(state.V, self.L @ state.V)
+        quadratic = self.alpha * np.sum(off**2) + self.beta * roughness
         linear = self.gamma * linalg.norm(state.W, axis=1).sum()
         inverse = self.l2 * np.sum(state.theta**2)
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
+
         # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3,
         # has one positive root, which is at most that without the quadratic term.
+        def slope(t: float) -> float:
+            return 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse
+
         largest = (2.0 * inverse / linear) ** (1.0 / 3.0)
-        t = optimize.brentq(
-            lambda t: 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse, 0.0, 1.01 * largest
-        )
+        t = optimize.brentq(slope, 0.0, 1.01 * largest)
         # Short rows of W are penalised by their squares, which the formula above does not know:
         # hence the comparison.
         scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
-        return scaled if self.objective(scaled) <= self.objective(state) else state
+        return min(scaled, state, key=self.objective)
 
     def improve_latent(self, state: _LatentState) -> _LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
-        fit = minimize_lbfgs(
-            lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=10
-        )
-        return state._replace(V=fit.arrays[0])
+        loss = partial(self.latent_loss, encoded=encoded, theta=state.theta, b=state.b)
+        (V,) = minimize_lbfgs(loss, [state.V], max_iter=10).arrays
+        return state._replace(V=V)
 
     def latent_loss(
         self, V: Array, encoded: Array, theta: Array, b: Array
@@ -277,12 +273,9 @@ class _LatentProblem:
         off = V - encoded
         LV = self.L @ V
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
-        loss = fit + self.alpha * np.vdot(self.times * off, off) + self.beta * np.sum(V * LV)
-        gradient = (
-            self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off)
-            + 2.0 * self.beta * LV
-        )
-        return loss, [gradient]
+        loss = fit + self.alpha * np.vdot(self.times * off, off) + self.beta * np.vdot(V, LV)
+        of_rows = (np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off
+        return loss, [self.times * of_rows + 2.0 * self.beta * LV]
 
     def encode(self, state: _LatentState) -> _LatentState:
         """W by one step of iteratively reweighted least squares."""
@@ -292,8 +285,7 @@ class _LatentProblem:
         return state._replace(W=self._reweighted_solve(state.V, lengths))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> Array:
-        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge
-        regression."""
+        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k``."""
         # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 /
         # (2 alpha).
         root = np.sqrt(lengths / self.gamma)

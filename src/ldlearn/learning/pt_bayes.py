@@ -111,19 +111,18 @@ class PTBayes(Learner):
             rng = check_random_state(self.random_state)
             weights = draw_labels(weights, D.size, rng).astype(float)
         self.priors_ = weights.sum(axis=0) / weights.sum()
-        n_labels, n_features = D.shape[1], X.shape[1]
-        ridge = np.full(n_features, float(self.ridge))
+        c = D.shape[1]
+        m = X.shape[1]
+        ridge = np.full(m, float(self.ridge))
         if self.relative:
             scale = feature_scaling(X, weights=sample_weight).scale
             # A constant feature says nothing: any width will do.
-            ridge *= n_features * np.where(np.isfinite(scale), scale**2, 1.0)
+            ridge *= m * np.where(np.isfinite(scale), scale**2, 1.0)
         # A label without any mass has no Gaussian. It keeps this one, which its prior of 0 hides.
-        self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (n_labels, 1))
-        self.covariances_ = np.zeros((n_labels, n_features, n_features))
+        self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (c, 1))
+        self.covariances_ = np.zeros((c, m, m))
         for j in np.flatnonzero(self.priors_):
-            self.means_[j], self.covariances_[j] = _gaussian(
-                X, weights[:, j], unbiased=self.resample
-            )
+            self.means_[j], self.covariances_[j] = _gaussian(X, weights[:, j], self.resample)
         self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
 
@@ -133,9 +132,8 @@ class PTBayes(Learner):
         for mean, (whitener, log_determinant) in zip(self.means_, self._whiteners, strict=True):
             squares = np.square((X - mean) @ whitener).sum(axis=1)
             columns.append(-0.5 * (squares + log_determinant + X.shape[1] * np.log(2.0 * np.pi)))
-        log_scores = np.column_stack(columns)
         with np.errstate(divide="ignore"):
-            log_scores += np.log(self.priors_)
+            log_scores = np.column_stack(columns) + np.log(self.priors_)
         return clip_degrees(self._posterior(log_scores))
 
     def _posterior(self, log_scores: Array) -> Array:
@@ -147,24 +145,26 @@ class PTBayes(Learner):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
-        return np.nan_to_num(P, nan=0.0)  # all of a failed row, which the baseline makes uniform
+        return np.nan_to_num(P, nan=0.0)  # all of a failed row, which becomes uniform
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     """Weighted mean and covariance; ``unbiased`` divides by one less than the number of draws."""
     used = weights > 0
-    X, weights = X[used], weights[used]
+    X = X[used]
+    weights = weights[used]
     total = weights.sum()
     mean = weights @ X / total
     # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the
     # features.
     deviations = (X - mean) * np.sqrt(weights)[:, None]
-    return mean, deviations.T @ deviations / (max(total - 1.0, 1.0) if unbiased else total)
+    if unbiased:
+        total = max(total - 1.0, 1.0)
+    return mean, deviations.T @ deviations / total
 
 
 def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
-    """V with ``V V' = inv(S)``, and ``ln det S``; in units of the ridge eigenvalues below 1 are
-    rounding errors."""
+    """V with ``V V' = inv(S)``, and ``ln det S``."""
     units = np.sqrt(ridge)
     values, vectors = linalg.eigh(S / np.outer(units, units))
     values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all

@@ -168,35 +168,35 @@ class PTSVM(Learner):
     def _train_machines(
         self, X: Array, counts: Indices, held_out: list[Indices]
     ) -> tuple[Array, Array]:
-        """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs,
-        cv + 1)."""
+        """For each pair the machine on all its examples, then one per fold on the rest.
+
+        Returns coefficients (n, pairs, cv + 1) and intercepts (pairs, cv + 1).
+        """
         kernel = self._kernel_matrix(X)
-        jobs = [
-            delayed(self._train_machine)(X, kernel, counts[:, pair] - left_out)
-            for pair, folds in zip(self.pairs_, held_out, strict=True)
-            for left_out in (np.zeros_like(folds[0]), *folds)
-        ]
+        train = delayed(self._train_machine)
+        jobs = []
+        for pair, folds in zip(self.pairs_, held_out, strict=True):
+            jobs.append(train(X, kernel, counts[:, pair]))
+            jobs += [train(X, kernel, counts[:, pair] - fold) for fold in folds]
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than
         # it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         shape = (len(self.pairs_), self.cv + 1)
-        dual_coef = (
-            np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
-        )
-        return dual_coef, np.array([b for _, b in machines]).reshape(shape)
+        dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X))
+        intercept = np.array([b for _, b in machines]).reshape(shape)
+        return dual_coef.transpose(2, 0, 1), intercept
 
     def _kernel_matrix(self, X: Array) -> Array | None:
-        """Between all rows, unless that of a machine, which may have two examples of each row, is
-        too large."""
-        fits = 8 * (2 * len(X)) ** 2 <= self.cache_size * 2**20
-        return rbf_kernel(X.astype(np.float64), gamma=self._gamma) if fits else None
+        """Between all rows; None if a machine with two examples of each row has too large a one."""
+        if 8 * (2 * len(X)) ** 2 > self.cache_size * 2**20:
+            return None
+        return rbf_kernel(X.astype(np.float64), gamma=self._gamma)
 
     def _train_machine(
         self, X: Array, kernel: Array | None, counts: Indices
     ) -> tuple[Array, float]:
-        """Coefficient of each row and intercept of a machine between the two columns of
-        ``counts``."""
+        """Coefficients of the rows and intercept of a machine between two columns of counts."""
         beta = np.zeros(len(X))
         first, second = np.any(counts, axis=0)
         if not (first and second):
@@ -222,32 +222,31 @@ class PTSVM(Learner):
 
     def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
-        flat = dual_coef.reshape(len(centres), intercept.size)
         scores = np.zeros((len(X), intercept.size))
-        for block, kernel in (
-            rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5) if len(centres) else ()
-        ):
-            scores[block] = kernel @ flat
+        if len(centres):
+            flat = dual_coef.reshape(len(centres), intercept.size)
+            for block, kernel in rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5):
+                scores[block] = kernel @ flat
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
 
     def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
-        probabilities = expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]))
+        slopes, offsets = self.sigmoids_.T
+        probabilities = np.clip(expit(-(decisions * slopes + offsets)), 1e-7, 1.0 - 1e-7)
         # From the number of pairs, so that a model file bounds the memory.
         n_drawn = (1 + isqrt(1 + 8 * probabilities.shape[1])) // 2
         first, second = np.triu_indices(n_drawn, k=1)
         R = np.zeros((len(X), n_drawn, n_drawn))
-        R[:, first, second] = np.clip(probabilities, 1e-7, 1.0 - 1e-7)
-        R[:, second, first] = 1.0 - R[:, first, second]
+        R[:, first, second] = probabilities
+        R[:, second, first] = 1.0 - probabilities
         P = np.zeros((len(X), len(self.label_names_)))
         P[:, self.drawn_labels_] = couple_pairs(R)
         return clip_degrees(P)
 
 
 def _split_draws(counts: Indices, n_folds: int, rng: Any) -> Indices:
-    """Draws dealt out to folds of equal size at random: shape (n_folds, n, 2), summing to
-    ``counts``."""
+    """Draws dealt out at random to folds of equal size: (n_folds, n, 2), summing to ``counts``."""
     draws = np.repeat(np.arange(counts.size), counts.ravel())
     fold = rng.permutation(len(draws)) % n_folds
     dealt = np.zeros((n_folds, counts.size), dtype=np.int64)

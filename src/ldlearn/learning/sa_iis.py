@@ -9,11 +9,18 @@ from numpy.polynomial.chebyshev import chebvander
 from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
-
-_NODES = (
-    16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
+from ldlearn.core.simplex import (
+    TINY,
+    Array,
+    SampleWeight,
+    log_softmax,
+    mean_logits,
+    row_weights,
+    softmax,
 )
+
+# Of the interpolation over f#, the size of a row: exponentials of nodes instead of rows.
+_NODES = 16
 
 
 @estimator_dataclass
@@ -131,8 +138,7 @@ class SAIIS(Learner):
 
 
 class _IterativeScaling:
-    """The steps of iterative scaling on one training set, whose rows are scaled (and made dense)
-    block by block."""
+    """Steps of iterative scaling on rows that are scaled (and made dense) block by block."""
 
     def __init__(
         self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None
@@ -142,7 +148,7 @@ class _IterativeScaling:
         self.fit_intercept = fit_intercept
         self.counts = row_weights(D, weights)[:, None]
         self.D = D * self.counts
-        self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
+        self.shape = (X.shape[1] + fit_intercept, D.shape[1])
         width = max(self.shape[0], self.shape[1] * _NODES)
         self.slices = list(row_batches(len(D), width))
         self.targets = np.zeros(self.shape)
@@ -151,23 +157,23 @@ class _IterativeScaling:
             self.targets += Z.T @ self.D[block]
             lengths[block] = np.abs(Z).sum(axis=1)
         self.nodes, self.weights = _interpolate(lengths)
-        tiny = np.finfo(float).tiny
-        half_range = max(np.ptp(lengths) / 2, tiny)
         # With |step| f# above 50 exponentials would overflow; with |step| times half the range of
         # f# above 3 the interpolation would lose digits (16 nodes give nine). A longer way takes
         # more steps.
-        self.cap = min(50.0 / max(lengths.max(), tiny), 3.0 / half_range)
+        longest = max(lengths.max(), TINY)
+        half_range = max(np.ptp(lengths) / 2, TINY)
+        self.cap = min(50.0 / longest, 3.0 / half_range)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for block in self.slices:
             Z = self.scaling.apply(self.X[block])
-            yield block, np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
+            if self.fit_intercept:
+                Z = np.column_stack([Z, np.ones(len(Z))])
+            yield block, Z
 
     def loss(self, W: Array) -> float:
         """``-sum D ln P``."""
-        return -sum(
-            float(np.vdot(self.D[block], log_softmax(Z @ W))) for block, Z in self._blocks()
-        )
+        return -sum(np.vdot(self.D[block], log_softmax(Z @ W)) for block, Z in self._blocks())
 
     def step(self, W: Array) -> Array:
         """The roots of all scalar equations, by Newton's method kept inside a shrinking bracket."""
@@ -193,36 +199,32 @@ class _IterativeScaling:
         """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: an array (nodes, 2, m, c)."""
         m, c = self.shape
         r = len(self.nodes)
-        up, down = sums = np.zeros((2, m, c * r))
+        sums = np.zeros((2, m, c * r))
         for block, Z in self._blocks():
             P = softmax(Z @ W) * self.counts[block]
             spread = (P[:, :, None] * self.weights[block, None, :]).reshape(-1, c * r)
-            up += np.maximum(Z, 0.0).T @ spread
-            down += np.maximum(-Z, 0.0).T @ spread
+            sums[0] += np.maximum(Z, 0.0).T @ spread
+            sums[1] += np.maximum(-Z, 0.0).T @ spread
         return np.ascontiguousarray(sums.reshape(2, m, c, r).transpose(3, 0, 1, 2))
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:
-    """Nodes on the range of ``lengths`` and weights with ``exp(t lengths) = weights @ exp(t
-    nodes)`` for modest t."""
+    """Nodes and weights: for modest t ``exp(t lengths)`` is about ``weights @ exp(t nodes)``."""
     middle = (lengths.max() + lengths.min()) / 2
     half = np.ptp(lengths) / 2
     if half <= 1e-12 * middle:
         return np.array([middle]), np.ones((len(lengths), 1))
-    nodes = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
+    orders = np.arange(_NODES)
+    nodes = np.cos(np.pi * (orders + 0.5) / _NODES)
     # Discrete orthogonality of the Chebyshev polynomials gives the Lagrange basis without a
     # division.
-    basis = (
-        chebvander(nodes, _NODES - 1).T
-        * np.where(np.arange(_NODES) == 0, 1.0, 2.0)[:, None]
-        / _NODES
-    )
-    return middle + half * nodes, chebvander((lengths - middle) / half, _NODES - 1) @ basis
+    basis = chebvander(nodes, _NODES - 1).T * np.where(orders == 0, 1.0, 2.0)[:, None] / _NODES
+    weights = chebvander((lengths - middle) / half, _NODES - 1) @ basis
+    return middle + half * nodes, weights
 
 
 def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array:
-    """Entry by entry the root in [-cap, cap] of an increasing function; the nearer end where there
-    is none."""
+    """Entry by entry the root of an increasing function in [-cap, cap], or the nearer end."""
     high = np.full(shape, cap)
     low = -high
     is_below = function(low)[0] > 0
@@ -236,7 +238,8 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
         high = np.where(value > 0, x, high)
         newton = x - value / np.where(slope > 0, slope, np.inf)
         inside = (newton >= low) & (newton <= high)
-        before, x = x, np.where(inside, newton, (low + high) / 2)
+        before = x
+        x = np.where(inside, newton, (low + high) / 2)
         if np.abs(x - before).max() <= 1e-12 * cap:
             break
     return x

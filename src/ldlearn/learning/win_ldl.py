@@ -123,8 +123,7 @@ class WInLDL(SimplexLearner):
     l2: NonNegative = 1.0
 
     def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
-        known = ~np.isnan(D)
-        weights = np.where(known, 4.0 ** (1.0 - np.where(known, D, 0.0)), 0.0)
+        weights = np.nan_to_num(4.0 ** (1.0 - D))
         ratios = penalty / factors.values[:, None] ** 2  # |W|^2 is the sum of |V_k|^2 / values_k^2
 
         def shrink(A: Array, t: float) -> Array:

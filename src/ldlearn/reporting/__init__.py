@@ -1,5 +1,4 @@
-"""Figures (Display classes) and the report of a run: one HTML page, Markdown, LaTeX; the browse
-page."""
+"""Figures (Display classes), the report of a run, and the browse page."""
 
 from ldlearn._optional_imports import import_optional
 

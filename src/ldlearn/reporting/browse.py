@@ -1,5 +1,4 @@
-"""The browse page: the rows of a table with labels and degrees, to search, filter, sort, select and
-export."""
+"""The browse page: rows of a table with labels and degrees, to search, filter, sort, export."""
 
 import base64
 import warnings
@@ -19,11 +18,14 @@ from ldlearn.tables.table_files import ModelRowOptions, ModelRows, label_losses,
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell
-_MAX_LABELS = 25  # of the table of co-occurrence
+_CUT = f"Texts are cut after {_MAX_CHARS:,} characters."
+_MAX_TOGETHER = 25  # labels of the table of co-occurrence
 _SCORES = {
     "entropy": "How evenly the degrees are spread over the labels (entropy in nats).",
     "interval width": "Mean width of the intervals of a row.",
-    "disagreement": "How improbable the 0/1 labels are under the prediction (negative log-likelihood).",
+    "disagreement": (
+        "How improbable the 0/1 labels are under the prediction (negative log-likelihood)."
+    ),
     "distance": "Distance from the training rows; 1 is the 99 % quantile of these.",
 }
 
@@ -37,8 +39,7 @@ def write_browse_page(
     raters: float | None = None,
     **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
-    """Write a page to browse the rows of a table with: one HTML file that loads nothing from the
-    network.
+    """Write a page to browse the rows of a table: one HTML file that needs no network.
 
     Parameters
     ----------
@@ -69,53 +70,50 @@ def write_browse_page(
     WrittenTable
     """
     if not 0 < interval < 1:
-        raise ParameterError(
-            f"interval must be above 0 and below 1, for example 0.9, got {interval:g}."
-        )
+        required = "above 0 and below 1, for example 0.9"
+        raise ParameterError(f"interval must be {required}, got {interval:g}.")
     rows = read_model_rows(data, model, output, **options)
-    loaded = rows.model
-    title = Path(rows.table).name
-    if (n := len(rows.names)) > MAX_ROWS:
-        raise TableError(
-            f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it."
-        )
-    series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
-    cells = {
-        name: ["" if v != v or v is None else str(v) for v in rows.cells[name]]
-        for name in rows.cells.columns
-    }
-    if any(len(text) > _MAX_CHARS for texts in cells.values() for text in texts):
-        messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
+    labels = rows.model.labels
+    n = len(rows.names)
+    if n > MAX_ROWS:
+        most = f"a page holds at most {MAX_ROWS:,} rows"
+        raise TableError(f"{most}, this table has {n:,}; use a part of it.")
+    series, scores, messages = _series_and_scores(rows, interval, raters)
+    given = None
+    if rows.labels is not None:
+        given = _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8)
+    cells = []
+    for name in rows.cells.columns:
+        texts = ["" if v != v or v is None else str(v) for v in rows.cells[name]]
+        if max(map(len, texts), default=0) > _MAX_CHARS and _CUT not in messages:
+            messages.append(_CUT)
+        cells.append(list(map(_shorten, texts)))
+    encoded_scores = []
+    for name, values in scores.items():
+        encoded_scores.append({"name": name, "values": _encode(values, "<f4")})
     content = {
-        "labels": loaded.labels,
+        "labels": labels,
         "id": rows.id,
-        "names": [_shorten(name) for name in rows.names],
-        "columns": list(cells),
-        "cells": [[_shorten(text) for text in texts] for texts in cells.values()],
-        "given": None
-        if rows.labels is None
-        else _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
+        "names": list(map(_shorten, rows.names)),
+        "columns": list(rows.cells.columns),
+        "cells": cells,
+        "given": given,
         "series": [each.encoded() for each in series],
-        "scores": [
-            {"name": name, "values": _encode(values, "<f4")} for name, values in scores.items()
-        ],
+        "scores": encoded_scores,
     }
     context = {
-        "title": title,
-        "labels": loaded.labels,
+        "title": Path(rows.table).name,
+        "labels": labels,
         "series": series,
         "interval": interval,
         "n_rows": n,
-    }
-    context |= {
         "score_help": {name: _SCORES[name] for name in scores},
         "data": script_json(content),
     }
-    context |= _summarize_labels(rows, series, loaded.labels) | page_assets(
-        "style.css", "dom.js", "browse.js"
-    )
+    context |= _summarize_labels(rows, series, labels)
+    context |= page_assets("style.css", "dom.js", "browse.js")
     write_file(output, str(template_environment().get_template("browse.html").render(context)))
-    return WrittenTable(n, list(loaded.labels), output, rows.messages + messages)
+    return WrittenTable(n, list(labels), output, rows.messages + messages)
 
 
 class _Series(NamedTuple):
@@ -126,23 +124,23 @@ class _Series(NamedTuple):
     bounds: Any  # lower and upper ends, or None
 
     def encoded(self) -> dict[str, Any]:
-        low, high = (None, None) if self.bounds is None else map(_encode_degrees, self.bounds)
+        bounds = self.bounds
         return {
             "name": self.name,
             "degrees": _encode_degrees(self.degrees),
-            "low": low,
-            "high": high,
+            "low": None if bounds is None else _encode_degrees(bounds[0]),
+            "high": None if bounds is None else _encode_degrees(bounds[1]),
         }
 
 
 def _series_and_scores(
-    rows: ModelRows, estimator: Any, interval: float, raters: float | None
+    rows: ModelRows, interval: float, raters: float | None
 ) -> tuple[list[_Series], dict[str, Array], list[str]]:
-    """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing
-    intervals."""
+    """Recovered or given and predicted degrees, scores to sort rows by, and messages."""
+    estimator = rows.model.estimator
     posterior = _posterior(estimator)
     series = []
-    messages = list[str]()
+    messages: list[str] = []
 
     def find_bounds(verb: str, *inputs: Any) -> Any:
         if posterior is None:
@@ -153,35 +151,42 @@ def _series_and_scores(
                 record=True, action="always", category=UserWarning
             ) as caught:
                 found = compute(*inputs, coverage=interval, n_raters=raters)
-            messages.extend(str(each.message) for each in caught or ())
+            messages.extend(str(each.message) for each in caught)
             return found
         except InputError as error:  # the model cannot give these
             messages.append(str(error))
             return None
 
-    if rows.degrees is not None:
+    if rows.degrees is not None and not rows.recovered.any():
+        series.append(_Series("given", rows.degrees, None))
+    elif rows.degrees is not None:
         known = rows.recovered
+        found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
         bounds = None
-        if known.any():
-            found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
-            if found is not None:
-                bounds = np.full((2, *rows.predicted.shape), np.nan)
-                bounds[:, known] = found
-        series.append(_Series("recovered" if known.any() else "given", rows.degrees, bounds))
+        if found is not None:
+            bounds = np.full((2, *rows.predicted.shape), np.nan)
+            bounds[:, known] = found
+        series.append(_Series("recovered", rows.degrees, bounds))
     series.append(_Series("predicted", rows.predicted, find_bounds("predict", rows.X)))
-    scores = {"entropy": _first_known([entr(each.degrees).sum(axis=1) for each in series])}
-    if widths := [
-        np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None
-    ]:
-        scores["interval width"] = _first_known(widths)
+    scores: dict[str, Array] = {}
+    # Of the predicted degrees where the others are unknown.
+    for each in reversed(series):
+        _fill_known(scores, "entropy", entr(each.degrees).sum(axis=1))
+        if each.bounds is not None:
+            low, high = each.bounds
+            _fill_known(scores, "interval width", (high - low).mean(axis=1))
     if rows.labels is not None:
         scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
         scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
     if posterior is not None:
-        scores["distance"] = posterior.leverage.distance(rows.X) / np.quantile(
-            posterior.leverage.distances, 0.99
-        )
+        largest = np.quantile(posterior.leverage.distances, 0.99)
+        scores["distance"] = posterior.leverage.distance(rows.X) / largest
     return series, scores, messages
+
+
+def _fill_known(scores: dict[str, Array], name: str, values: Array) -> None:
+    """Replace the values of a score where the new ones are known."""
+    scores[name] = np.where(np.isnan(values), scores.get(name, values), values)
 
 
 def _summarize_labels(
@@ -191,36 +196,27 @@ def _summarize_labels(
     Y = None if rows.labels is None else np.nan_to_num(rows.labels)
     counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
     overview = []
-    for j, (name, count) in enumerate(zip(names, counts.astype(int).tolist(), strict=True)):
-        known = {each.name: each.degrees[~np.isnan(each.degrees[:, j]), j] for each in series}
-        bins = np.histogram(known[series[0].name], bins=10, range=(0, 1))[0]
-        means = {key: float(column.mean()) if len(column) else 0.0 for key, column in known.items()}
-        overview.append(
-            {
-                "name": name,
-                "count": count,
-                "means": means,
-                "bins": (bins / max(bins.max(), 1)).tolist(),
-            }
-        )
-    most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_LABELS])
+    for j, name in enumerate(names):
+        columns = {}
+        means = {}
+        for each in series:
+            column = each.degrees[~np.isnan(each.degrees[:, j]), j]
+            columns[each.name] = column
+            means[each.name] = float(column.mean()) if len(column) else 0.0
+        bins = np.histogram(columns[series[0].name], bins=10, range=(0, 1))[0]
+        bars = (bins / max(bins.max(), 1)).tolist()
+        overview.append({"name": name, "count": int(counts[j]), "means": means, "bins": bars})
+    most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_TOGETHER])
     together = None if Y is None else (Y[:, most].T @ Y[:, most]).astype(int).tolist()
     return {"overview": overview, "together": together, "most": [names[j] for j in most]}
 
 
 def _posterior(estimator: Any) -> Any:
-    """What intervals and distances need; None if the model does not hold it, as a file without
-    --intervals."""
+    """What intervals and distances need; None if the model does not hold it."""
     try:
         return estimator.compute_posterior() if hasattr(estimator, "compute_posterior") else None
-    except InputError:
+    except InputError:  # of a file without --intervals
         return None
-
-
-def _first_known(columns: list[Array]) -> Array:
-    """The first value of each row that is known."""
-    first, *others = columns
-    return np.where(np.isnan(first), _first_known(others), first) if others else first
 
 
 def _shorten(text: str) -> str:
@@ -234,4 +230,4 @@ def _encode(values: Any, dtype: Any) -> str:
 
 def _encode_degrees(degrees: Array) -> str:
     """Degrees in ten-thousandths; 65535 where unknown."""
-    return _encode(np.where(np.isnan(degrees), 65535, np.rint(1e4 * np.nan_to_num(degrees))), "<u2")
+    return _encode(np.nan_to_num(np.rint(1e4 * degrees), nan=65535), "<u2")

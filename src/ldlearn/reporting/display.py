@@ -17,10 +17,8 @@ from ldlearn.exceptions import InputError
 from ldlearn.reporting.style import add_legend
 from ldlearn.tables.files import FilePath, write_file
 
-Names = Sequence[str] | None  # of methods, labels or features; None for the default
-Records = (
-    Results | Iterable[Record]
-)  # what `from_records` takes: the result of `read_records`, or its summary
+# What `from_records` takes: the result of `read_records`, or its summary.
+Records = Results | Iterable[Record]
 
 # Text stays text in SVG and PDF, and the same figure gives the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
@@ -95,8 +93,9 @@ class Display:
         return self
 
     def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
-        """A legend for all panels: below them in our own figure, inside the first panel in a figure
-        of the user."""
+        """A legend for all panels: below them, or inside the first one in a figure of the user."""
+        if not handles:
+            return
         if self._owns_figure:
             add_legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
         else:
@@ -118,9 +117,8 @@ class Display:
         """
         target = Path(path)
         if not target.suffix:
-            raise InputError(
-                f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf."
-            )
+            formats = "a format, for instance .svg, .png or .pdf"
+            raise InputError(f"The suffix of {str(path)!r} must name {formats}.")
         return write_file(target, self.to_bytes(target.suffix[1:].lower(), dpi=dpi))
 
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
@@ -131,17 +129,14 @@ class Display:
         return buffer.getvalue()
 
     def fix_layout(self) -> None:
-        """Do the layout and remove the layout engine, with which every savefig would draw the
-        figure twice."""
+        """Do the layout and remove its engine, with which every savefig would draw twice."""
         engine = self.figure_.get_layout_engine()
         if engine is not None:
             engine.execute(self.figure_)
-            with mpl.rc_context(
-                {"figure.autolayout": False, "figure.constrained_layout.use": False}
-            ):
-                self.figure_.set_layout_engine(
-                    None
-                )  # "none" would leave an engine that does nothing
+            no_layout = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+            with mpl.rc_context(no_layout):
+                # "none" would leave an engine that does nothing.
+                self.figure_.set_layout_engine(None)
 
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()

@@ -1,8 +1,9 @@
-"""Displays of the records of an experiment: ranks, differences, costs, convergence and
-sensitivity."""
+"""Displays of records: ranks, differences, costs, convergence and sensitivity."""
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from ldlearn.evaluation import (
     TASKS,
     Convergence,
     Curve,
+    Difference,
     PostHocResult,
     Results,
     Task,
@@ -25,9 +27,11 @@ from ldlearn.evaluation import (
     sensitivity_curves,
 )
 from ldlearn.evaluation.formatting import format_value, strip_control_chars
+from ldlearn.evaluation.ranking import Names
+from ldlearn.evaluation.record import PHASES
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
-from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.reporting.display import Display, Panels, Records
 from ldlearn.reporting.style import (
     BAND,
     INK,
@@ -85,10 +89,13 @@ class CriticalDifferenceDisplay(Display):
         self._bars = []
         ends: list[float] = []  # of the last bar on each line
         for group in result.groups:
-            start, end = (result.average_ranks[group[i]] for i in (0, -1))
+            start = result.average_ranks[group[0]]
+            end = result.average_ranks[group[-1]]
+            line = 0
             # With 0.05 ranks between them: the round ends of two bars would else meet and look like
             # one group.
-            line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
+            while line < len(ends) and start <= ends[line] + 0.05:
+                line += 1
             ends[line : line + 1] = [end]
             self._bars.append((start, end, 0.28 + 0.34 * line))
         # Heights below the axis, in units of about one line of text.
@@ -104,15 +111,12 @@ class CriticalDifferenceDisplay(Display):
         metric: str,
         *,
         task: Task = "prediction",
-        methods: Names = None,
         control: str | None = None,
-        alpha: float = 0.05,
         ax: Axes | None = None,
     ) -> Self:
-        """Test and draw the mean scores of an experiment; methods without a score on every data set
-        are left out.
+        """Test and draw the mean scores of the methods that have one on every data set.
 
-        Methods trained on true distributions do not compete, and are drawn only if named.
+        Methods trained on true distributions do not compete.
 
         Parameters
         ----------
@@ -121,35 +125,25 @@ class CriticalDifferenceDisplay(Display):
         metric : str
             A key of `ldlearn.metrics.METRICS`.
         task : {"recovery", "prediction"}
-        methods : sequence of str, optional
-            Only these; all that compete by default.
         control : str, optional
             Compare this method with the others by Bonferroni-Dunn; without it, all pairs by
             Nemenyi.
-        alpha : float, default=0.05
-            Level of significance.
         ax : matplotlib Axes, optional
 
         Returns
         -------
         CriticalDifferenceDisplay
         """
-        results = Results.from_records(records)
-        table = results.table(task, get_metric(metric))
+        table = Results.from_records(records).table(task, get_metric(metric))
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
-        scores, names = table.matrix(methods)
-        how: Any = {
-            "greater_is_better": table.metric.greater_is_better,
-            "methods": names,
-            "alpha": alpha,
-        }
-        result = (
-            nemenyi(scores, **how) if control is None else bonferroni_dunn(scores, control, **how)
+        test = nemenyi if control is None else partial(bonferroni_dunn, control=control)
+        result = test(
+            table.ranking.values,
+            greater_is_better=table.metric.greater_is_better,
+            methods=table.ranking.methods,
         )
-        return cls(
-            result, muted=[name for name in names if results.methods[name].is_baseline]
-        ).plot(ax=ax)
+        return cls(result, muted=table.baselines).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         ranks = self.result.average_ranks.values()
@@ -157,8 +151,7 @@ class CriticalDifferenceDisplay(Display):
         # equal ranks still need an axis of some length
         high = max(math.ceil(max(ranks)), low + 1)
         margin = 0.02 * (high - low)
-        # The vertical axis points down, as the names are read; the axis of ranks is the upper one,
-        # at 0.
+        # The vertical axis points down, as names are read; the axis of ranks is above, at 0.
         ax.set(xlim=(low - margin, high + margin), ylim=(self._depth, -1.5), facecolor="none")
         ax.spines[["left", "right", "bottom"]].set_visible(False)
         ax.spines["top"].set(position=("data", 0), bounds=(low, high), color=INK)
@@ -167,12 +160,15 @@ class CriticalDifferenceDisplay(Display):
         ax.tick_params(color=INK, labelcolor=MUTED, labelsize=SMALL)
         ax.yaxis.set_visible(False)
         self._draw_critical_difference(ax, low, high)
-        self.bars_ = [
-            ax.plot([start, end], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[
-                0
-            ]
-            for start, end, y in self._bars
-        ]
+        self.bars_ = []
+        for start, end, y in self._bars:
+            self.bars_ += ax.plot(
+                [start, end],
+                [y, y],
+                color=PALETTE[0],
+                linewidth=3.2,
+                solid_capstyle="round",
+            )
         self._draw_names(ax)
 
     def _draw_critical_difference(self, ax: Axes, low: int, high: int) -> None:
@@ -181,9 +177,9 @@ class CriticalDifferenceDisplay(Display):
         limit = self.result.critical_difference
         if limit is None:
             return
-        text = f"critical difference {limit:.2f}" + (
-            " (longer than the axis)" if limit > high - low else ""
-        )
+        text = f"critical difference {limit:.2f}"
+        if limit > high - low:
+            text += " (longer than the axis)"
         end = min(low + limit, high)
         ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
         put_text(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
@@ -192,8 +188,7 @@ class CriticalDifferenceDisplay(Display):
             ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
 
     def _draw_names(self, ax: Axes) -> None:
-        """The better half at the left, the best at the top; the worse half at the right, the worst
-        at the top."""
+        """The better half at the left, the worse half at the right, the extremes at the top."""
         # Ordinary blanks at the end of a text, or several in a row, are dropped where an SVG keeps
         # its text as text.
         gap = "\N{NO-BREAK SPACE}"
@@ -215,24 +210,31 @@ class CriticalDifferenceDisplay(Display):
                 text = f"{gap}{rank:.2f}{gap * 3}{name}"
             color = MUTED if method in self.muted else INK
             weight = "bold" if method == self.result.control else "normal"
-            # the first of the three points, on the axis, is marked
+            # The first of the three points, on the axis, is marked.
             ax.plot(
                 [rank, rank, edge],
                 [0, y, y],
                 color=color,
                 linewidth=0.8,
                 marker="o",
-                ms=3.2,
+                markersize=3.2,
                 markevery=[0],
             )
             self.names_[method] = put_text(
-                ax, edge, y, text, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
+                ax,
+                edge,
+                y,
+                text,
+                size=NORMAL,
+                color=color,
+                ha=side,
+                va="center",
+                fontweight=weight,
             )
 
 
 class DifferencesDisplay(Display):
-    """Dots with intervals, a panel for each data set; what lies right of the line is better than
-    the best baseline.
+    """Differences to the best baseline with intervals, positive if better; a panel for each set.
 
     Parameters
     ----------
@@ -261,10 +263,10 @@ class DifferencesDisplay(Display):
         self.differences = differences
         self.baselines = baselines
         self.score = score
-        self.methods = list(dict.fromkeys(name for found in differences.values() for name in found))
-        self._panels = Panels(
-            len(differences), 3.4, 0.9 + 0.2 * len(self.methods), n_columns=min(3, len(differences))
-        )
+        self.methods = list(dict.fromkeys(chain(*differences.values())))
+        n_panels = len(differences)
+        height = 0.9 + 0.2 * len(self.methods)
+        self._panels = Panels(n_panels, 3.4, height, n_columns=min(3, n_panels))
 
     @classmethod
     def from_records(
@@ -295,24 +297,22 @@ class DifferencesDisplay(Display):
         """
         results = Results.from_records(records)
         table = results.table(task, get_metric(metric))
-        if table is None or not (baselines := best_baselines(table)):
+        if table is None or not table.baselines:
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
-        names = (
-            [method.name for method in table.ranked if not method.is_baseline]
-            if methods is None
-            else methods
-        )
-        found = {}
+        baselines = best_baselines(table)
+        found: dict[str, dict[str, Difference]] = {}
         for dataset, baseline in baselines.items():
-            pairs = {name: difference(results, table, name, baseline, dataset) for name in names}
-            found[dataset] = {name: pair for name, pair in pairs.items() if pair is not None}
+            found[dataset] = {}
+            for name in table.rivals if methods is None else methods:
+                pair = difference(results, table, name, baseline, dataset)
+                if pair is not None:
+                    found[dataset][name] = pair
         return cls(found, baselines, table.metric.title).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
         self.dots_ = {}
-        for place, (ax, (dataset, found)) in enumerate(
-            zip(axes, self.differences.items(), strict=True)
-        ):
+        for place, (dataset, found) in enumerate(self.differences.items()):
+            ax = axes[place]
             ax.axvline(0, color=INK, linewidth=1.0)
             # A method may lack a data set; its row stays, so that rows of all panels are the same
             # methods.
@@ -320,12 +320,12 @@ class DifferencesDisplay(Display):
                 self.dots_[dataset, name] = ax.errorbar(
                     pair.mean,
                     self.methods.index(name),
-                    # one repeat has no interval
+                    # One repeat has no interval.
                     xerr=None if math.isnan(pair.margin) else pair.margin,
+                    color=PALETTE[0] if pair.is_significant else MUTED,
                     marker="o",
                     markersize=4,
                     linewidth=1.4,
-                    color=PALETTE[0] if pair.is_significant else MUTED,
                 )
             name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
@@ -334,8 +334,7 @@ class DifferencesDisplay(Display):
 
 
 class TimeMemoryDisplay(Display):
-    """Seconds (left) and, where it differs, peak memory (right) of every method, the quickest fit
-    at the top.
+    """Seconds (left) and, where it differs, peak memory (right) of every method, quickest first.
 
     Parameters
     ----------
@@ -343,7 +342,6 @@ class TimeMemoryDisplay(Display):
         By method: mean seconds of the phases "select" (the whole grid), "fit" (once) and "predict".
     memory : mapping of str to float
         By method: peak memory in MB.
-    heading : str, optional
 
     Attributes
     ----------
@@ -359,60 +357,55 @@ class TimeMemoryDisplay(Display):
         TimeMemoryDisplay.from_records(records).save("cost.pdf")
     """
 
-    def __init__(
-        self, seconds: Mapping[str, Any], memory: Mapping[str, float], *, heading: str = ""
-    ) -> None:
+    def __init__(self, seconds: Mapping[str, Any], memory: Mapping[str, float]) -> None:
         self.seconds = seconds
         self.memory = memory
-        self.heading = heading
         # If all methods need nearly the same memory, its panel is left out.
         differs = max(memory.values(), default=0.0) > 1.25 * min(memory.values(), default=0.0)
         self._panels = Panels(1 + differs, 3.7, 1.1 + 0.2 * len(seconds), n_columns=1 + differs)
 
     @classmethod
-    def from_records(cls, records: Records, dataset: str | None = None, *, ax: Any = None) -> Self:
-        """Draw means over repeats (and over data sets, if none is named).
+    def from_records(cls, records: Records, *, ax: Any = None) -> Self:
+        """Draw means over data sets and repeats.
 
         Parameters
         ----------
         records : sequence of Record
             The result of ``ldlearn.evaluation.read_records``.
-        dataset : str, optional
         ax : matplotlib Axes or sequence of them, optional
 
         Returns
         -------
         TimeMemoryDisplay
         """
-        found = costs(Results.from_records(records), dataset)
-        if not found:
-            raise InputError(
-                "No finished record to draw" + (f" for data set {dataset!r}." if dataset else ".")
-            )
-        # a logarithmic axis has no place for 0
-        seconds = {
-            cost.method.name: {p: s.mean for p, s in cost.seconds.items() if s and s.mean > 0}
-            for cost in found
-        }
-        memory = {cost.method.name: cost.memory.mean for cost in found if cost.memory}
-        return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
+        seconds: dict[str, dict[str, float]] = {}
+        memory = {}
+        for cost in costs(Results.from_records(records)):
+            name = cost.method.name
+            seconds[name] = {}
+            for phase, spread in cost.seconds.items():
+                if spread.mean > 0:  # a logarithmic axis has no place for 0
+                    seconds[name][phase] = spread.mean
+            if cost.memory:
+                memory[name] = cost.memory.mean
+        if not seconds:
+            raise InputError("No finished record to draw.")
+        return cls(seconds, memory).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.methods_ = sorted(
-            self.seconds, key=lambda method: self.seconds[method].get("fit", math.inf)
-        )
+        self.methods_ = sorted(self.seconds, key=self._fit_seconds)
         self.points_: dict[str, Any] = {}
         # Also a marker for each phase, for readers who cannot distinguish the colours.
-        for phase, marker, color in zip(("select", "fit", "predict"), "soD", PALETTE, strict=False):
-            means = {
-                method: phases[phase] for method, phases in self.seconds.items() if phase in phases
-            }
+        for phase, marker, color in zip(PHASES, "soD", PALETTE, strict=False):
+            means = {}
+            for method, seconds in self.seconds.items():
+                if phase in seconds:
+                    means[method] = seconds[phase]
             self._draw_points(axes[0], phase, means, marker=marker, color=color, alpha=0.9)
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         name_rows(axes[0], self.methods_, ruled=True)
         set_labels(axes[0], "seconds")
-        set_title(axes[0], self.heading)
         self._shared_legend(list(self.points_.values()), list(self.points_))
         for ax in axes[1:]:
             self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
@@ -420,6 +413,9 @@ class TimeMemoryDisplay(Display):
             # From 0: memory is compared by its amount, and small differences must look small.
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
             set_labels(ax, "peak memory, MB")
+
+    def _fit_seconds(self, method: str) -> float:
+        return float(self.seconds[method].get("fit", math.inf))
 
     def _draw_points(self, ax: Axes, name: str, values: Mapping[str, float], **look: Any) -> None:
         rows = [row for row, method in enumerate(self.methods_) if method in values]
@@ -462,42 +458,35 @@ class ConvergenceDisplay(Display):
         gaps: Mapping[str, float] | None = None,
         heading: str = "",
     ) -> None:
-        self.objectives = {
-            name: np.asarray(values, dtype=float) for name, values in objectives.items()
-        }
+        self.objectives = {}
+        for name, values in objectives.items():
+            self.objectives[name] = np.asarray(values, dtype=float)
         self.gaps = gaps or {}
         self.heading = heading
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
         """Draw the ``objective_path_`` and the ``gap_`` of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator with ``objective_path_``
-        name : str, optional
-            Its name in the legend; the class by default.
         ax : matplotlib Axes, optional
 
         Returns
         -------
         ConvergenceDisplay
         """
-        name = name or type(estimator).__name__
+        name = type(estimator).__name__
         found = Convergence.from_estimator(estimator)
         if found is None:
-            raise InputError(
-                f"{name} has no objective_path_; fit it first, or use a method that records it."
-            )
+            advice = "fit it first, or use a method that records it"
+            raise InputError(f"{name} has no objective_path_; {advice}.")
         gaps = {} if found.gap is None else {name: found.gap}
         return cls({name: found.objective}, gaps).plot(ax=ax)
 
     @classmethod
-    def from_records(
-        cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None
-    ) -> Self:
+    def from_records(cls, records: Records, dataset: str, *, ax: Axes | None = None) -> Self:
         """Draw the first repeat of every method on a data set that recorded its objective.
 
         Parameters
@@ -505,54 +494,56 @@ class ConvergenceDisplay(Display):
         records : sequence of Record
             The result of ``ldlearn.evaluation.read_records``.
         dataset : str
-        methods : sequence of str, optional
-            Only these; all by default.
         ax : matplotlib Axes, optional
 
         Returns
         -------
         ConvergenceDisplay
         """
-        repeats = Results.from_records(records).convergence(dataset)
-        first = {
-            name: runs[0] for name, runs in repeats.items() if methods is None or name in methods
-        }
-        if not first:
+        objectives = {}
+        gaps = {}
+        for name, runs in Results.from_records(records).convergence(dataset).items():
+            objectives[name] = runs[0].objective
+            if runs[0].gap is not None:
+                gaps[name] = runs[0].gap
+        if not objectives:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
-        gaps = {name: run.gap for name, run in first.items() if run.gap is not None}
-        objectives = {name: run.objective for name, run in first.items()}
         return cls(objectives, gaps, heading=dataset).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         single = len(self.objectives) == 1
         self.lines_ = {}
+        labels = []
         for i, (name, values) in enumerate(self.objectives.items()):
-            # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all has
-            # no logarithm.
-            heights = (
-                values
-                if single
-                else np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)
-            )
-            # A change belongs to the step it was made in, so that changes begin at step 2.
-            steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
+            steps = np.arange(1, 1 + len(values))
+            heights = values
+            if not single:
+                # A change belongs to the step it was made in, so that changes begin at step 2.
+                steps = steps[1:]
+                # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all
+                # has no logarithm.
+                changes = np.abs(np.diff(values)) / (abs(values[-1]) or 1.0)
+                heights = np.maximum(changes, 1e-16)
             (self.lines_[name],) = ax.plot(
-                steps, heights, linewidth=1.6, markersize=3.5, **series_style(i)
+                steps,
+                heights,
+                linewidth=1.6,
+                markersize=3.5,
+                **series_style(i),
             )
+            if name in self.gaps:
+                name += f" (certified gap {self.gaps[name]:.1e})"
+            labels.append(name)
         style_axes(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
         ax.set_yscale("linear" if single else "log")
         set_labels(ax, "step", "objective" if single else "relative change of the objective")
         set_title(ax, self.heading)
-        gaps = {name: f" (certified gap {gap:.1e})" for name, gap in self.gaps.items()}
-        add_legend(
-            ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_]
-        )
+        add_legend(ax, list(self.lines_.values()), labels)
 
 
 class SensitivityDisplay(Display):
-    """Small multiples, one for each hyperparameter: the best validation score for each of its
-    values.
+    """The best validation score for each value of a hyperparameter, a panel for each of these.
 
     For every value the other hyperparameters are the best of the grid, so a flat curve means that
     this one has little influence. The band is one standard deviation over repeats; rings mark
@@ -578,28 +569,17 @@ class SensitivityDisplay(Display):
     """
 
     def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
-        self.curves = {
-            task: {curve.parameter: curve for curve in found}
-            for task, found in curves.items()
-            if found
-        }
+        self.curves = {}
+        for task, found in curves.items():
+            if found:
+                self.curves[task] = {curve.parameter: curve for curve in found}
         self.heading = heading
-        self.parameters = list(
-            dict.fromkeys(parameter for found in self.curves.values() for parameter in found)
-        )
+        self.parameters = list(dict.fromkeys(chain(*self.curves.values())))
         n_columns = len(self.parameters)
         self._panels = Panels(len(self.curves) * n_columns, 2.6, 2.0, n_columns)
 
     @classmethod
-    def from_records(
-        cls,
-        records: Records,
-        dataset: str,
-        method: str,
-        *,
-        tasks: Sequence[Task] = TASKS,
-        ax: Any = None,
-    ) -> Self:
+    def from_records(cls, records: Records, dataset: str, method: str, *, ax: Any = None) -> Self:
         """Draw the grid of a method on a data set.
 
         Parameters
@@ -607,8 +587,6 @@ class SensitivityDisplay(Display):
         records : sequence of Record
             The result of ``ldlearn.evaluation.read_records``.
         dataset, method : str
-        tasks : sequence of {"recovery", "prediction"}
-            A line for each.
         ax : sequence of matplotlib Axes, optional
             One for each parameter and task.
 
@@ -617,11 +595,10 @@ class SensitivityDisplay(Display):
         SensitivityDisplay
         """
         results = Results.from_records(records)
-        curves = {str(task): sensitivity_curves(results, dataset, method, task) for task in tasks}
+        curves = {str(task): sensitivity_curves(results, dataset, method, task) for task in TASKS}
         if not any(curves.values()):
-            raise InputError(
-                f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter."
-            )
+            records_of = f"The records of {method!r} on {dataset!r}"
+            raise InputError(f"{records_of} hold no grid with two values of a parameter.")
         return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @classmethod
@@ -640,9 +617,8 @@ class SensitivityDisplay(Display):
         """
         curves = search_curves(search.cv_results_, search.best_params_)
         if not curves:
-            raise InputError(
-                f"This {type(search).__name__} tried no parameter at two values: nothing to draw."
-            )
+            problem = "tried no parameter at two values: nothing to draw"
+            raise InputError(f"This {type(search).__name__} {problem}.")
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
@@ -653,20 +629,16 @@ class SensitivityDisplay(Display):
             for ax, parameter in zip(row, self.parameters, strict=True):
                 # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in curves:
-                    self.lines_[parameter, task] = _draw_curve(
-                        ax, curves[parameter], series_style(i)
-                    )
+                    line = _draw_curve(ax, curves[parameter], series_style(i))
+                    self.lines_[parameter, task] = line
                 style_axes(ax)
-                set_labels(
-                    ax,
-                    parameter if ax in grid[-1] else "",
-                    f"{task}\n{score}" if ax is row[0] else "",
-                )
+                x_label = parameter if ax in grid[-1] else ""
+                set_labels(ax, x_label, f"{task}\n{score}" if ax is row[0] else "")
             # One scale for all parameters of a task: which of them matters most is seen from the
             # heights.
-            ends = [end for ax in row for end in ax.get_ylim()]
+            ends = [ax.get_ylim() for ax in row]
             for ax in row:
-                ax.set_ylim(min(ends), max(ends))
+                ax.set_ylim(np.min(ends), np.max(ends))
                 ax.tick_params(labelleft=ax is row[0])
         set_title(axes[0], self.heading)
 
@@ -688,6 +660,6 @@ def _draw_curve(ax: Axes, curve: Curve, look: dict[str, Any]) -> Any:
         markerfacecolor="none",
         markeredgecolor=look["color"],
     )
-    names = [format_value(value) for value in curve.values]
+    names = list(map(format_value, curve.values))
     name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
     return line

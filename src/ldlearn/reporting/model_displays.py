@@ -1,7 +1,7 @@
 """Displays of labels, distributions and fitted models."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -15,8 +15,9 @@ from ldlearn.core import targets
 from ldlearn.datasets import artificial_picture, make_artificial
 from ldlearn.evaluation import Results
 from ldlearn.evaluation.formatting import strip_control_chars
+from ldlearn.evaluation.ranking import Names
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.reporting.display import Display, Panels, Records
 from ldlearn.reporting.style import (
     INK,
     MUTED,
@@ -57,9 +58,8 @@ class BarsPanel:
     degrees: Mapping[str, Any]
     logical: Any = None
     truth: Any = None
-    intervals: Mapping[str, tuple[Any, Any]] = field(
-        default_factory=dict
-    )  # lower and upper ends, by series
+    # lower and upper ends, by series
+    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def heading_lines(self) -> list[str]:
         """The heading in lines as long as a panel is wide."""
@@ -97,8 +97,11 @@ class DistributionBarsDisplay(Display):
     ) -> None:
         self.panels = panels
         self.label_names = label_names
-        n_series = max([1, *(len(panel.degrees) for panel in panels)])
-        n_lines = max([1, *(len(panel.heading_lines()) for panel in panels)])
+        n_series = 1
+        n_lines = 1
+        for panel in panels:
+            n_series = max(n_series, len(panel.degrees))
+            n_lines = max(n_lines, len(panel.heading_lines()))
         height = 0.6 + 0.15 * n_lines + len(label_names) * (0.12 + 0.11 * n_series)
         self._panels = Panels(len(panels), 2.5, height, n_columns=min(n_columns, len(panels)))
 
@@ -126,8 +129,9 @@ class DistributionBarsDisplay(Display):
         texts : sequence of str of length n_samples, optional
             Headings of the rows; "row 0" and so on by default.
         label_names : sequence of str, optional
-        intervals : mapping of str to (lower, upper), each array-like of shape (n_samples, n_labels), optional
-            Intervals of the distributions of this name.
+        intervals : mapping of str to (lower, upper), optional
+            Intervals of the distributions of this name, each end array-like of shape
+            (n_samples, n_labels).
         ax : matplotlib Axes or sequence of them, optional
 
         Returns
@@ -137,18 +141,16 @@ class DistributionBarsDisplay(Display):
         panels = []
         for row in rows:
             degrees = {name: _get_row(matrix, row) for name, matrix in distributions.items()}
-            ends = {
-                name: (_get_row(low, row), _get_row(high, row))
-                for name, (low, high) in (intervals or {}).items()
-            }
+            ends = {}
+            for name, (low, high) in (intervals or {}).items():
+                ends[name] = (_get_row(low, row), _get_row(high, row))
             heading = f"row {row}" if texts is None else texts[row]
             panels.append(
                 BarsPanel(heading, degrees, _get_row(logical, row), _get_row(truth, row), ends)
             )
         if label_names is None:
-            n_labels = next(
-                np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None
-            )
+            matrices = (*distributions.values(), logical, truth)
+            n_labels = next(np.shape(matrix)[1] for matrix in matrices if matrix is not None)
             label_names = targets.default_label_names(n_labels)
         return cls(panels, label_names).plot(ax=ax)
 
@@ -156,8 +158,7 @@ class DistributionBarsDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any = None, *, interval: float | None = None, **options: Any
     ) -> Self:
-        """Draw the degrees that a fitted estimator recovered and predicts for rows of its training
-        data.
+        """Draw the degrees that a fitted estimator recovered and predicts for its training rows.
 
         Parameters
         ----------
@@ -187,31 +188,21 @@ class DistributionBarsDisplay(Display):
         if hasattr(estimator, "predict"):
             found["predicted"] = estimator.predict(X)
         if not found:
-            raise InputError(
-                f"{type(estimator).__name__} has no degrees for {n_samples} rows it was not fitted on."
-            )
+            problem = f"has no degrees for {n_samples} rows it was not fitted on"
+            raise InputError(f"{type(estimator).__name__} {problem}.")
         if interval is not None and hasattr(estimator, "predict_interval"):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
-        options = {
-            "rows": (0, 1, 2),
-            "label_names": getattr(estimator, "label_names_", None),
-        } | options
+        options.setdefault("rows", (0, 1, 2))
+        options.setdefault("label_names", getattr(estimator, "label_names_", None))
         return cls.from_distributions(found, logical=y, intervals=ends, **options)
 
     @classmethod
     def from_records(
-        cls,
-        records: Records,
-        dataset: str,
-        row: int | None = None,
-        *,
-        methods: Names = None,
-        ax: Any = None,
+        cls, records: Records, dataset: str, row: int | None = None, *, ax: Any = None
     ) -> Self:
-        """Draw the degrees that every method recovered for one stored training row: a panel for
-        each method.
+        """Draw the degrees that every method recovered for one stored training row.
 
         Parameters
         ----------
@@ -220,54 +211,44 @@ class DistributionBarsDisplay(Display):
         dataset : str
         row : int, optional
             Number of the row in the data set; the first stored one by default.
-        methods : sequence of str, optional
-            Only these; all by default.
         ax : matplotlib Axes or sequence of them, optional
 
         Returns
         -------
         DistributionBarsDisplay
         """
-        finished = Results.from_records(records).finished_records(dataset)
-        stored = [
-            (record, samples)
-            for record in finished
-            if (samples := record.samples) and samples.recovered
-        ]
-        if row is None and stored:
-            row = stored[0][1].rows[0]
         panels: dict[str, BarsPanel] = {}
-        for record, samples in stored:
-            if (
-                row is not None
-                and row in samples.rows
-                and (methods is None or record.method in methods)
-            ):
+        label_names: Sequence[str] = ()
+        for record in Results.from_records(records).finished_records(dataset):
+            samples = record.samples
+            if samples is None or not samples.recovered:
+                continue
+            if row is None:
+                row = samples.rows[0]
+            # Of several repeats that drew the row, the first.
+            if row in samples.rows and record.method not in panels:
                 place = samples.rows.index(row)
-                recovered, *others = (
-                    _get_row(m, place) for m in (samples.recovered, samples.logical, samples.truth)
+                panels[record.method] = BarsPanel(
+                    record.method,
+                    {"recovered": samples.recovered[place]},
+                    _get_row(samples.logical, place),
+                    _get_row(samples.truth, place),
                 )
-                # of several repeats that drew the row, the first
-                panels.setdefault(
-                    record.method, BarsPanel(record.method, {"recovered": recovered}, *others)
-                )
+                label_names = record.label_names
         if not panels:
-            raise InputError(
-                f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples."
-            )
-        return cls(list(panels.values()), stored[0][0].label_names, n_columns=4).plot(ax=ax)
+            problem = f"holds row {row}; choose a row listed in its samples"
+            raise InputError(f"No record of data set {dataset!r} {problem}.")
+        return cls(list(panels.values()), label_names, n_columns=4).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.bars_ = [
-            self._draw_panel(panel, ax) for panel, ax in zip(self.panels, axes, strict=True)
-        ]
+        self.bars_ = list(map(self._draw_panel, self.panels, axes))
         # One scale for all panels, so that bars can be compared across them.
-        end = max((max(ax.dataLim.x1, 0) for ax in axes), default=1.0)
+        end = max(ax.dataLim.x1 for ax in axes)
         for i, ax in enumerate(axes):
-            ax.set_xlim(0, min(1.0, 1.05 * end))
+            ax.set_xlim(0, min(1.0, 1.05 * max(end, 0)))
             ax.tick_params(labelleft=i % self._panels.n_columns == 0)
-        if entries := list(self._legend_entries()):
-            self._shared_legend(*zip(*entries, strict=True))
+        entries = self._legend_entries()
+        self._shared_legend(list(entries.values()), list(entries))
 
     def _draw_panel(self, panel: BarsPanel, ax: Axes) -> dict[str, Any]:
         places = np.arange(len(self.label_names))
@@ -280,35 +261,40 @@ class DistributionBarsDisplay(Display):
                 ax.hlines(y, *panel.intervals[name], **_INTERVAL)
         if panel.truth is not None:
             ax.vlines(panel.truth, places - _GROUP / 2, places + _GROUP / 2, **_TRUTH)
-        for place, label in enumerate(() if panel.logical is None else panel.logical):
-            face = MUTED if label > 0 else "none"
-            # Left of the axis, between the bars and the names of the labels, in fractions of the
-            # panel's width.
+        if panel.logical is not None:
+            self._draw_logical(panel.logical, ax)
+        name_rows(ax, self.label_names)
+        # room for the dots of logical labels
+        ax.tick_params(axis="y", pad=3 if panel.logical is None else 10)
+        set_title(ax, *panel.heading_lines())
+        return bars
+
+    def _draw_logical(self, logical: Any, ax: Axes) -> None:
+        """Dots left of the axis, between the bars and the names of the labels."""
+        left = -6 / 170  # in fractions of the panel's width
+        for place, label in enumerate(logical):
             ax.plot(
-                -6 / 170,
+                left,
                 place,
-                markerfacecolor=face,
+                markerfacecolor=MUTED if label > 0 else "none",
                 clip_on=False,
                 transform=ax.get_yaxis_transform(),
                 **_DOT,
             )
-        name_rows(ax, self.label_names)
-        # room for these dots
-        ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
-        set_title(ax, *panel.heading_lines())
-        return bars
 
-    def _legend_entries(self) -> Iterator[tuple[Any, str]]:
-        if (
-            len(self.panels) == 1 or len(self.bars_[0]) > 1
-        ):  # otherwise the titles of panels name their only series
-            yield from ((bar, name) for name, bar in self.bars_[0].items())
-        if any(panel.truth is not None for panel in self.panels):
-            yield Line2D([], [], **_TRUTH), "truth"
-        if any(panel.intervals for panel in self.panels):
-            yield Line2D([], [], **_INTERVAL), "interval"
-        if any(panel.logical is not None for panel in self.panels):
-            yield Line2D([], [], **_DOT), "positive label"
+    def _legend_entries(self) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        # Otherwise the titles of panels name their only series.
+        if len(self.panels) == 1 or len(self.bars_[0]) > 1:
+            entries |= self.bars_[0]
+        for panel in self.panels:
+            if panel.truth is not None:
+                entries["truth"] = Line2D([], [], **_TRUTH)
+            if panel.intervals:
+                entries["interval"] = Line2D([], [], **_INTERVAL)
+            if panel.logical is not None:
+                entries["positive label"] = Line2D([], [], **_DOT)
+        return entries
 
 
 def _get_row(matrix: Any, row: int) -> Any:
@@ -341,24 +327,22 @@ class TernaryDisplay(Display):
     _panels = Panels(1, 4.0, 3.7)
 
     def __init__(self, distributions: Mapping[str, ArrayLike], label_names: Names = None) -> None:
-        self.distributions = {
-            name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()
-        }
-        self.label_names = targets.default_label_names(3) if label_names is None else label_names
-        for name, D in self.distributions.items():
+        self.distributions = {}
+        for name, matrix in distributions.items():
+            D = np.asarray(matrix, dtype=float)
             if D.ndim != 2 or D.shape[1] != 3:
                 raise InputError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
+            self.distributions[name] = D
+        self.label_names = targets.default_label_names(3) if label_names is None else label_names
         if len(self.label_names) != 3:
-            raise InputError(
-                f"A triangle has three corners, but {len(self.label_names)} label names were given."
-            )
+            given = f"{len(self.label_names)} label names were given"
+            raise InputError(f"A triangle has three corners, but {given}.")
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None
     ) -> Self:
-        """Draw the predictions of a fitted model of three labels, and the truth below them if
-        given.
+        """Draw the predictions of a fitted model of three labels, and the truth below them.
 
         Parameters
         ----------
@@ -371,19 +355,17 @@ class TernaryDisplay(Display):
         -------
         TernaryDisplay
         """
-        clouds = ({} if truth is None else {"truth": truth}) | {"predicted": estimator.predict(X)}
+        clouds = {} if truth is None else {"truth": truth}
+        clouds["predicted"] = estimator.predict(X)
         return cls(clouds, getattr(estimator, "label_names_", None)).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         for degree in (0.25, 0.5, 0.75):
             # Lines along which one of the three degrees is constant.
-            for corner, others in zip(_CORNERS, _CORNERS[[[1, 2], [2, 0], [0, 1]]], strict=True):
-                ax.plot(
-                    *(degree * corner + (1 - degree) * others).T,
-                    color=RULE,
-                    linewidth=0.6,
-                    zorder=0,
-                )
+            for corner in range(3):
+                others = np.roll(_CORNERS, -corner, axis=0)[1:]
+                line = degree * _CORNERS[corner] + (1 - degree) * others
+                ax.plot(*line.T, color=RULE, linewidth=0.6, zorder=0)
         ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.0)
         places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
         for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
@@ -393,18 +375,18 @@ class TernaryDisplay(Display):
         ax.set_axis_off()
         self.points_ = {}
         for i, (name, matrix) in enumerate(self.distributions.items()):
-            look = {key: series_style(i)[key] for key in ("color", "marker")}
+            look = series_style(i)
+            del look["linestyle"]
             x, y = (matrix @ _CORNERS).T
             self.points_[name] = ax.scatter(x, y, s=12, alpha=0.55, linewidths=0, **look)
         add_legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
 
 
 class ArtificialPictureDisplay(Display):
-    """Distributions on the surface of the artificial set as colours: red, green and blue are the
-    three degrees.
+    """Distributions on the surface of the artificial set as colours.
 
-    All panels use the colour map of the true distributions, so equal colours mean equal
-    distributions.
+    Red, green and blue are the three degrees. All panels use the colour map of the true
+    distributions, so equal colours mean equal distributions.
 
     Parameters
     ----------
@@ -429,30 +411,14 @@ class ArtificialPictureDisplay(Display):
         self.distributions = {"truth": make_artificial("manifold").D, **distributions}
         self._panels = Panels(len(self.distributions), 2.4, 2.6, n_columns=len(self.distributions))
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Any = None) -> Self:
-        """Draw what a fitted model predicts on the surface, next to the truth.
-
-        Parameters
-        ----------
-        estimator : fitted learner or joint model of three features and three labels
-        name : str, optional
-            The class by default.
-        ax : matplotlib Axes or sequence of them, optional
-
-        Returns
-        -------
-        ArtificialPictureDisplay
-        """
-        predicted = estimator.predict(make_artificial("manifold").X)
-        return cls({name or type(estimator).__name__: predicted}).plot(ax=ax)
-
     def _draw(self, *axes: Axes) -> None:
         self.images_ = {}
         for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
-            picture = artificial_picture(matrix)
             self.images_[name] = ax.imshow(
-                picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest"
+                artificial_picture(matrix),
+                origin="lower",
+                extent=(-1, 1, -1, 1),
+                interpolation="nearest",
             )
             style_axes(ax, grid=None)
             ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
@@ -500,26 +466,28 @@ class ReliabilityDisplay(Display):
         true = np.asarray(D_true, dtype=float)
         predicted = np.asarray(D_pred, dtype=float)
         if true.shape != predicted.shape:
-            raise InputError(
-                f"D_true and D_pred must have one shape, got {true.shape} and {predicted.shape}."
-            )
+            shapes = f"{true.shape} and {predicted.shape}"
+            raise InputError(f"D_true and D_pred must have one shape, got {shapes}.")
         cuts = np.linspace(0, 1, n_bins + 1)
         # A degree of exactly 1 belongs to the last bin, which has no right neighbour.
         bins = np.clip(np.searchsorted(cuts, predicted, side="right") - 1, 0, n_bins - 1)
         # A bin without predictions has no mean.
         filled, counts = np.unique(bins, return_counts=True)
-        self.predicted = np.array([predicted[bins == b].mean() for b in filled])
-        self.true = np.array([true[bins == b].mean() for b in filled])
+        self.predicted = np.empty(len(filled))
+        self.true = np.empty(len(filled))
+        spread = np.empty(len(filled))
+        for i, number in enumerate(filled):
+            inside = bins == number
+            self.predicted[i] = predicted[inside].mean()
+            self.true[i] = true[inside].mean()
+            spread[i] = true[inside].std()
         # One value has no spread: the bar of its error has length 0.
-        spread = np.array([true[bins == b].std() for b in filled])
         self.error = spread / np.sqrt(np.maximum(counts - 1, 1))
         self.fraction = counts / true.size
         self.edges = np.c_[cuts[filled], cuts[filled + 1]]
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Any = None
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, D_true: ArrayLike, *, ax: Any = None) -> Self:
         """Draw the predictions of a fitted model for rows whose true distributions are known.
 
         Parameters
@@ -527,14 +495,13 @@ class ReliabilityDisplay(Display):
         estimator : fitted learner or joint model
         X : array-like of shape (n_samples, n_features)
         D_true : array-like of shape (n_samples, n_labels)
-        n_bins : int, default=10
         ax : matplotlib Axes, optional
 
         Returns
         -------
         ReliabilityDisplay
         """
-        return cls(D_true, estimator.predict(X), n_bins=n_bins).plot(ax=ax)
+        return cls(D_true, estimator.predict(X)).plot(ax=ax)
 
     @property
     def calibration_error(self) -> float:
@@ -597,42 +564,39 @@ class CooccurrenceDisplay(Display):
     def __init__(self, y: Any, *, label_names: Names = None) -> None:
         Y = np.asarray(y)
         if Y.ndim != 2 or not np.isin(Y, (0, 1)).all():
-            raise InputError(
-                "Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first."
-            )
+            needed = "a 2-D array of 0 and 1; binarize distributions first"
+            raise InputError(f"Co-occurrence needs {needed}.")
         Y = Y.astype(float)
         counts = Y.T @ Y
         self.frequencies = Y.mean(axis=0)
-        self.conditional = (
-            counts / np.where(counts.diagonal() > 0, counts.diagonal(), np.nan)[:, None]
-        )
-        self.label_names = list(
-            targets.label_names(y, len(counts)) if label_names is None else label_names
-        )
+        totals = np.where(counts.diagonal() > 0, counts.diagonal(), np.nan)
+        self.conditional = counts / totals[:, None]
+        if label_names is None:
+            label_names = targets.label_names(y, len(counts)).tolist()
+        self.label_names = label_names
         side = 1.6 + 0.36 * len(counts)
         self._panels = Panels(1, side + 0.6, side)
 
     def _draw(self, ax: Axes) -> None:
         self.image_ = ax.imshow(self.conditional, cmap="Blues", vmin=0, vmax=1)
         self.texts_ = []
-        for (i, j), value in np.ndenumerate(self.conditional):
-            if len(self.conditional) <= 12:  # more would not be readable
-                text = f"{value:.2f}"
-                # Beyond 0.6 the blue of the map is too dark for ink.
-                color = "white" if value > 0.6 else INK
-                if np.isnan(value):
-                    text = "-"
-                    color = MUTED
-                self.texts_.append(
-                    put_text(ax, j, i, text, size=7, color=color, ha="center", va="center")
-                )
+        # More than twelve labels would not be readable.
+        shown = self.conditional if len(self.conditional) <= 12 else np.empty((0, 0))
+        for (i, j), value in np.ndenumerate(shown):
+            text = f"{value:.2f}"
+            color = INK
+            if value > 0.6:
+                color = "white"  # the blue of the map is too dark for ink
+            elif np.isnan(value):
+                color = MUTED
+                text = "-"
+            self.texts_.append(
+                put_text(ax, j, i, text, size=7, color=color, ha="center", va="center")
+            )
         style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)
-        rows = [
-            f"{name} ({value:.0%})"
-            for name, value in zip(self.label_names, self.frequencies, strict=True)
-        ]
-        name_ticks(ax.yaxis, rows)
+        rows = zip(self.label_names, self.frequencies, strict=True)
+        name_ticks(ax.yaxis, [f"{name} ({value:.0%})" for name, value in rows])
         name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)
         set_labels(ax, "also have this label", "of the rows with this label")
@@ -676,23 +640,15 @@ class FeatureInfluenceDisplay(Display):
         self.coef = np.asarray(coef, dtype=float)
         self.feature_names = feature_names
         if len(feature_names) != len(self.coef):
-            raise InputError(
-                f"{len(feature_names)} names were given for {len(self.coef)} features."
-            )
+            given = f"{len(feature_names)} names were given"
+            raise InputError(f"{given} for {len(self.coef)} features.")
         self.label = label
         self.top = top
         self._panels = Panels(1, 4.6, 0.9 + 0.24 * min(top, len(self.coef)))
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        label: Any,
-        *,
-        feature_names: Names = None,
-        scale: Any = None,
-        top: int = 12,
-        ax: Any = None,
+        cls, estimator: Any, label: Any, *, scale: Any = 1.0, top: int = 12, ax: Any = None
     ) -> Self:
         """Draw the coefficients of a fitted linear model for one label.
 
@@ -702,8 +658,6 @@ class FeatureInfluenceDisplay(Display):
             Also a two-step model or a pipeline that ends in one.
         label : str or int
             Name or column of the label.
-        feature_names : sequence of str, optional
-            Those seen in fit by default, else x0, x1, ...
         scale : array-like of shape (n_features,), optional
             Multiplies the coefficients.
         top : int, default=12
@@ -716,35 +670,27 @@ class FeatureInfluenceDisplay(Display):
         model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         found = linear_softmax(model)
         if found is None:
-            problem = "does not predict a softmax of linear scores; use a linear model without a feature map."
-            raise InputError(f"{type(model).__name__} {problem}")
+            problem = "does not predict a softmax of linear scores"
+            advice = "use a linear model without a feature map"
+            raise InputError(f"{type(model).__name__} {problem}; {advice}.")
         coef = found[0]
-        labels = [str(name) for name in model.label_names_]
-        # -1 is no column, and a label whose name is a number is found below.
-        column = label if isinstance(label, (int, np.integer)) else -1
-        if not 0 <= column < len(labels):
-            if str(label) not in labels:
-                raise InputError(
-                    f"There is no label {label!r}; the labels are {', '.join(labels)}."
-                )
-            column = labels.index(str(label))
+        labels = list(map(str, model.label_names_))
+        # Otherwise a name, which may be a number too.
+        is_column = isinstance(label, (int, np.integer)) and 0 <= label < len(labels)
+        if not is_column and str(label) not in labels:
+            raise InputError(f"There is no label {label!r}; the labels are {', '.join(labels)}.")
+        column = label if is_column else labels.index(str(label))
         # The softmax does not notice what is added to all labels alike: only differences between
         # labels mean anything.
-        centred = (coef - coef.mean(axis=0))[column] * (
-            1.0 if scale is None else np.asarray(scale, dtype=float)
-        )
-        names = (
-            _feature_names(estimator, model, len(centred))
-            if feature_names is None
-            else feature_names
-        )
+        centred = (coef - coef.mean(axis=0))[column] * np.asarray(scale, dtype=float)
+        names = _feature_names(estimator, model, len(centred))
         return cls(centred, names, labels[column], top=top).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         # stable: of equal coefficients the same ones are shown on every machine
         largest = np.argsort(-np.abs(self.coef), kind="stable")[: self.top]
         order = largest[np.argsort(-self.coef[largest], kind="stable")]
-        colors = [PALETTE[0] if value >= 0 else PALETTE[1] for value in self.coef[order]]
+        colors = np.where(self.coef[order] >= 0, PALETTE[0], PALETTE[1])
         self.bars_ = ax.barh(range(len(order)), self.coef[order], height=0.7, color=colors)
         self.shown_ = [str(self.feature_names[i]) for i in order]
         ax.axvline(0, color=MUTED, linewidth=0.9)
@@ -754,13 +700,14 @@ class FeatureInfluenceDisplay(Display):
 
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
+    """Those of the features that the model has seen, else x0, x1, ..."""
     if len(getattr(estimator, "steps", ())) > 1:
-        with suppress(
-            AttributeError, ValueError
-        ):  # a step that cannot name its output: count the features instead
+        # A step may be unable to name its output.
+        with suppress(AttributeError, ValueError):
             return list(estimator[:-1].get_feature_names_out())
     # Names of the input of a pipeline fit the coefficients only if no step has made other features.
-    known = (getattr(fitted, "feature_names_in_", ()) for fitted in (model, estimator))
-    return next(
-        (list(names) for names in known if len(names) == count), [f"x{i}" for i in range(count)]
-    )
+    for fitted in (model, estimator):
+        names = getattr(fitted, "feature_names_in_", ())
+        if len(names) == count:
+            return list(names)
+    return [f"x{i}" for i in range(count)]

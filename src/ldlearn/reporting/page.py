@@ -1,18 +1,18 @@
-"""The HTML page: one file that loads nothing from the network, with everything escaped, and the
-data of its scripts."""
+"""The HTML page: one file that loads nothing from the network, and the data of its scripts."""
 
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.evaluation import TASKS, Curve, Results, SampleRows, sensitivity_curves
 from ldlearn.evaluation.formatting import format_duration, format_value, plural, strip_control_chars
-from ldlearn.evaluation.record import is_number
+from ldlearn.evaluation.record import is_finite_number
 from ldlearn.evaluation.text_tables import (
     agreement_table,
     cost_table,
@@ -24,7 +24,7 @@ from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import compare_with_baseline, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
 
-JsonObject = dict[str, Any]
+_JsonObject = dict[str, Any]
 _LABELS_SHOWN = 9  # in the example at the top of the page
 
 # Colours of the displays, and their names in the style sheet of the page.
@@ -32,26 +32,37 @@ _THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule"
 _THEME |= {color: f"c{i}" for i, color in enumerate(style.PALETTE)}
 
 _LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--",
-    "→": r"$\rightarrow$", "•": r"$\bullet$", "◦": r"$\circ$",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--", "→": r"$\rightarrow$",
+    "•": r"$\bullet$", "◦": r"$\circ$",
 })  # fmt: skip
+
+_TEMPLATE_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    agreement_table,
+    compare_with_baseline,
+    cost_table,
+    grid_sizes,
+    plural,
+    score_table,
+    selected_parameters,
+    summarize,
+    summarize_convergence,
+    summarize_dataset,
+)
 
 
 def render(template: str, report: Any, **context: Any) -> str:
-    """Fill a template of a report; `context` is what else it uses, escaped in HTML unless marked as
-    safe."""
+    """Fill a template of a report; what else it uses is escaped in HTML unless marked as safe."""
     context |= {"report": report, "results": report.results, "run": report.run}
     return str(template_environment().get_template(template).render(context))
 
 
 def page_assets(style: str, *scripts: str) -> dict[str, str]:
     """Style sheet and scripts of a page, to be written into it, and the hash of the scripts."""
-    sources = [
-        template_environment().loader.get_source(template_environment(), name)[0]
-        for name in (style, *scripts)
-    ]
+    environment = template_environment()
+    sources = [environment.loader.get_source(environment, name)[0] for name in (style, *scripts)]
     script = "\n".join(sources[1:])
     # The security policy of the page allows this script and no other, so that a name cannot inject
     # one.
@@ -63,134 +74,145 @@ def page_assets(style: str, *scripts: str) -> dict[str, str]:
 def template_environment() -> Any:
     """One for all pages, since compiling a template takes longer than filling it."""
     jinja2 = import_optional("jinja2", "report", "Reports")
-    # A misspelled name in the template is an error, not an empty string on the page.
-    options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    options |= {"autoescape": jinja2.select_autoescape(["html"]), "keep_trailing_newline": True}
-    made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
-    made.filters |= {"number": format_number, "rank": format_rank, "duration": format_duration}
-    made.filters |= {"markdown": escape_markdown, "latex": escape_latex}
-    functions = [
-        compare_with_baseline,
-        summarize,
-        summarize_dataset,
-        plural,
-        score_table,
-        agreement_table,
-    ]
-    functions += [cost_table, grid_sizes, selected_parameters, summarize_convergence]
-    made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("ldlearn.reporting"),
+        # A misspelled name in the template is an error, not an empty string on the page.
+        undefined=jinja2.StrictUndefined,
+        autoescape=jinja2.select_autoescape(["html"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "number": format_number,
+        "rank": format_rank,
+        "duration": format_duration,
+        "markdown": _escape_markdown,
+        "latex": _escape_latex,
+    }
+    made.globals["tasks"] = TASKS
+    for function in _TEMPLATE_FUNCTIONS:
+        made.globals[function.__name__] = function
     return made
 
 
-def escape_markdown(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape text for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", strip_control_chars(text))
 
 
-def escape_latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     """Escape text for LaTeX."""
     return strip_control_chars(text).translate(_LATEX)
 
 
-def page_data(results: Results) -> JsonObject:
-    """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data
-    set."""
-    convergence = {}
+def page_data(results: Results) -> _JsonObject:
+    """Samples, sensitivity and convergence by data set, which the scripts of the page draw."""
+    convergence: _JsonObject = {}
     for dataset in results.present_datasets:
-        if runs := results.convergence(dataset.name):
+        for method, runs in results.convergence(dataset.name).items():
             # Of the first repeat. Significant digits, not decimals: objectives are of any size and
             # change little at the end.
-            objectives = {method: _round_all(runs[method][0].objective, ".8g") for method in runs}
-            convergence[dataset.name] = objectives
+            objective = _round_all(runs[0].objective, ".8g")
+            convergence.setdefault(dataset.name, {})[method] = objective
     # By data set and method: the curves of every parameter for both tasks.
-    sensitivity: JsonObject = {}
-    for method, name in results.by_method_and_dataset:
-        curves = {task: sensitivity_curves(results, name, method, task) for task in TASKS}
-        entry = {task: list(map(_curve_data, drawn)) for task, drawn in curves.items() if drawn}
-        if entry:
-            sensitivity.setdefault(name, {})[method] = entry
-    return {"samples": sample_data(results), "sensitivity": sensitivity, "convergence": convergence}
+    sensitivity: _JsonObject = {}
+    for (method, dataset_name), task in product(results.by_method_and_dataset, TASKS):
+        curves = sensitivity_curves(results, dataset_name, method, task)
+        if curves:
+            of_method = sensitivity.setdefault(dataset_name, {}).setdefault(method, {})
+            of_method[task] = list(map(_curve_data, curves))
+    samples = sample_data(results)
+    return {"samples": samples, "sensitivity": sensitivity, "convergence": convergence}
 
 
-def sample_data(results: Results) -> JsonObject:
-    """By data set: the stored rows of the first repeat with truth, logical labels and the degrees
-    by each method."""
-    data: JsonObject = {}
+def sample_data(results: Results) -> _JsonObject:
+    """By data set: stored rows of the first repeat with truth, logical labels and degrees."""
+    data: _JsonObject = {}
     for dataset in results.present_datasets:
         stored: dict[str, SampleRows] = {}
         for record in results.finished_records(dataset.name):
             if record.samples and record.samples.recovered:
                 stored.setdefault(record.method, record.samples)
-        if not stored:
-            continue
-        first = next(iter(stored.values()))
-        data[dataset.name] = {"labels": dataset.label_names, "rows": []}
-        for place, row in enumerate(first.rows):
-            # A method whose first repeat failed has other rows.
-            same = {
-                name: found.recovered for name, found in stored.items() if found.rows == first.rows
-            }
-            degrees = {name: _round_all(matrix[place]) for name, matrix in same.items() if matrix}
-            known = {"truth": first.truth, "logical": first.logical}
-            entry = {
-                name: _round_all(matrix[place]) if matrix else None
-                for name, matrix in known.items()
-            }
-            text = first.texts[place] if first.texts else ""
-            data[dataset.name]["rows"].append(
-                {"row": row, "text": text, "degrees": degrees} | entry
-            )
+        if stored:
+            rows = _sample_rows(stored)
+            data[dataset.name] = {"labels": dataset.label_names, "rows": rows}
     return data
 
 
-def example_row(results: Results, stored: Mapping[str, Any]) -> JsonObject | None:
-    """A short row of the first data set with typical intersection, and its degrees by the subject
-    of the plan."""
+def _sample_rows(stored: Mapping[str, SampleRows]) -> list[_JsonObject]:
+    """The rows of the first method, with the degrees by every method that has the same rows."""
+    first = next(iter(stored.values()))
+    rows = []
+    for place, row in enumerate(first.rows):
+        degrees = {}
+        for method, samples in stored.items():
+            # A method whose first repeat failed has other rows.
+            if samples.rows == first.rows:
+                degrees[method] = _round_row(samples.recovered, place)
+        entry = {
+            "row": row,
+            "text": first.texts[place] if first.texts else "",
+            "degrees": degrees,
+            "truth": _round_row(first.truth, place),
+            "logical": _round_row(first.logical, place),
+        }
+        rows.append(entry)
+    return rows
+
+
+def _round_row(matrix: Sequence[Any] | None, place: int) -> list[float | None] | None:
+    return _round_all(matrix[place]) if matrix else None
+
+
+def example_row(results: Results, stored: Mapping[str, Any]) -> _JsonObject | None:
+    """A short row of the first data set with typical intersection, and its degrees."""
     if not stored:
         return None
     dataset, found = next(iter(stored.items()))
     rows = found["rows"]
-    method = (
-        results.subject if results.subject in rows[0]["degrees"] else next(iter(rows[0]["degrees"]))
-    )
+    method = results.subject
+    if method not in rows[0]["degrees"]:
+        method = next(iter(rows[0]["degrees"]))
+
+    def overlap(row: _JsonObject) -> float:
+        return float(sum(map(min, row["truth"], row["degrees"][method])))
+
     if rows[0]["truth"]:
-        by_overlap = sorted(
-            rows, key=lambda row: sum(map(min, row["truth"], row["degrees"][method]))
-        )
-        rows = by_overlap[len(rows) // 4 : len(rows) - len(rows) // 4]  # between the quartiles
+        quarter = len(rows) // 4
+        rows = sorted(rows, key=overlap)[quarter : len(rows) - quarter]  # between the quartiles
     row = min(rows, key=lambda row: len(row["text"]))
-    columns = {"logical": row["logical"], "degree": row["degrees"][method], "truth": row["truth"]}
-    labels = [
-        {"name": name} | {key: values[j] if values else None for key, values in columns.items()}
-        for j, name in enumerate(found["labels"])
-    ]
-    largest = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))[
-        :_LABELS_SHOWN
-    ]
-    shown = [label for label in labels if label in largest]
+    labels = []
+    for j, name in enumerate(found["labels"]):
+        label = {"name": name, "degree": row["degrees"][method][j]}
+        label["logical"] = row["logical"][j] if row["logical"] else None
+        label["truth"] = row["truth"][j] if row["truth"] else None
+        labels.append(label)
+    by_size = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))
+    largest = by_size[:_LABELS_SHOWN]
     return {
         "dataset": dataset,
         "method": method,
         "row": row["row"],
         "text": row["text"],
-        "labels": shown,
+        "labels": [label for label in labels if label in largest],
     }
 
 
-def _curve_data(curve: Curve) -> JsonObject:
+def _curve_data(curve: Curve) -> _JsonObject:
     return {
         "parameter": curve.parameter,
         "score": curve.heading,
-        "names": [format_value(value) for value in curve.values],
+        "names": list(map(format_value, curve.values)),
         "x": curve.positions,
         "y": _round_all(curve.mean, ".6f"),
         "spread": _round_all(curve.std, ".6f"),
-        "chosen": [curve.selected.count(value) for value in curve.values],
+        "chosen": list(map(curve.selected.count, curve.values)),
     }
 
 
 def _round_all(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
-    return [float(f"{value:{form}}") if is_number(value) else None for value in values]
+    return [float(f"{value:{form}}") if is_finite_number(value) else None for value in values]
 
 
 def script_json(data: Any) -> str:
@@ -201,26 +223,21 @@ def script_json(data: Any) -> str:
 
 
 def inline_svg(svg: bytes, prefix: str) -> str:
-    """A figure as an SVG element with the colours and the font of the page; `prefix` makes its ids
-    unique."""
+    """A figure as an SVG element in the style of the page; `prefix` makes its ids unique."""
     text = svg.decode()
     # The XML declaration and the document type are not allowed inside a page.
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(
-        r' (?:width|height)="[^"]*"', "", text, count=2
-    )  # those of the whole figure come first
+    # Width and height of the whole figure come first.
+    text = re.sub(r' (?:width|height)="[^"]*"', "", text, count=2)
     # ids, and the references to them (clips, markers)
     text = re.sub(r'((?<= )id="|href="#|url\(#)', rf"\g<1>{prefix}-", text)
     text = re.sub(r'style="([^"]*)"', _theme_style, text)
     # On a wide page a figure is little larger than drawn; on a narrow one it scrolls, so that it
     # stays readable. matplotlib uses points, 72 to an inch, and browsers pixels, 96 to an inch.
     width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1]) * 4 / 3  # type: ignore[index]
-    text = text.replace(
-        "<svg",
-        f'<svg style="max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"',
-        1,
-    )
+    limits = f"max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"
+    text = text.replace("<svg", f'<svg style="{limits}"', 1)
     # The white background of the figure is its first patch.
     return text.replace("fill: #ffffff", "fill: none")
 

@@ -18,7 +18,7 @@ from ldlearn.evaluation.text_tables import agreement_table, combined_table, cost
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting import experiment_displays as displays
-from ldlearn.reporting.conclusions import compare_methods
+from ldlearn.reporting.conclusions import compare_average_ranks
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
 from ldlearn.reporting.page import (
@@ -32,12 +32,12 @@ from ldlearn.reporting.page import (
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.files import FilePath, write_file
 
-FORMATS = ("svg", "png", "pdf")
-_MAX_LABELS = 200  # of a figure with a bar for each
+FIGURE_FORMATS = ("svg", "png", "pdf")
+_MAX_BARS = 200  # labels of a figure with a bar for each
 
 
 def write_report(
-    run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FORMATS
+    run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FIGURE_FORMATS
 ) -> Path:
     """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
 
@@ -67,7 +67,7 @@ def write_report(
 
 
 @dataclass(frozen=True)
-class PlanFacts:
+class _PlanFacts:
     """What a report uses of a plan; not a Plan, since that, or its data, may not be usable here."""
 
     name: str = ""
@@ -89,56 +89,52 @@ class Report:
 
     def __init__(self, records: Iterable[Record], plan: str = "") -> None:
         self.plan_text = plan
-        self._file_content = cache(file_content)  # figures of the page are also written as files
+        self._file_content = cache(_file_content)  # figures of the page are also written as files
         try:
-            self.plan: PlanFacts = read_value(parse_toml(plan.encode()), PlanFacts)
+            self.plan: _PlanFacts = read_value(parse_toml(plan.encode()), _PlanFacts)
         except InputError as error:
             raise InputError(f"its plan is not valid ({error}).") from None
         # The metric that needs no explanation is first, where the plan has it.
-        headline = sorted(
-            self.plan.metrics or HEADLINE_METRICS, key=lambda name: name != "intersection"
-        )
+        headline = self.plan.metrics or HEADLINE_METRICS
+        headline = sorted(headline, key=lambda name: name != "intersection")
         self.results = Results(records, headline, self.plan.subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
-        tables = [
-            self.results.table(task, metric)
-            for task, metric in product(TASKS, self.results.metrics)
-        ]
-        self.tables = {
-            (table.task, table.metric.name): table for table in tables if table is not None
-        }
-        # Only the metrics of the plan are tested: among tests of all metrics, some would be
-        # significant by chance.
-        tested = {
-            key: table
-            for key, table in self.tables.items()
-            if table.metric in self.results.headline_metrics
-        }
-        self.headline_tables = list(tested.values())
-        self.conclusions = {
-            key: compare_methods(table, self.results.subject) for key, table in tested.items()
-        }
+        self.tables = {}
+        self.headline_tables = []
+        self.conclusions = {}
+        for task, metric in product(TASKS, self.results.metrics):
+            table = self.results.table(task, metric)
+            if table is None:
+                continue
+            self.tables[task, metric.name] = table
+            # Only the metrics of the plan are tested: among tests of all metrics, some would be
+            # significant by chance.
+            if metric in self.results.headline_metrics:
+                self.headline_tables.append(table)
+                conclusion = compare_average_ranks(table, self.results.subject)
+                self.conclusions[task, metric.name] = conclusion
         self.costs = costs(self.results)
         self.run = summarize_run(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
-        found = (
-            agreement(self.results, dataset.name, task)
-            for dataset, task in product(self.results.present_datasets, TASKS)
-        )
-        self.agreements = [each for each in found if each is not None]
+        self.agreements = []
+        for dataset, task in product(self.results.present_datasets, TASKS):
+            found = agreement(self.results, dataset.name, task)
+            if found is not None:
+                self.agreements.append(found)
 
     @property
     def title(self) -> str:
         """Name of the plan, or a general one."""
         return f"Experiment “{self.plan.name}”" if self.plan.name else "Experiment"
 
-    def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
+    def write(self, folder: Path, *, formats: Sequence[str] = FIGURE_FORMATS) -> Path:
         """Write all files, the page last."""
-        figures: Iterable[tuple[str, str | bytes]] = self._figure_files(formats) if formats else ()
-        for name, content in chain(
-            self.text_files().items(), figures, [("report.html", self.html())]
-        ):
+        files: list[Iterable[tuple[str, str | bytes]]] = [self.text_files().items()]
+        if formats:
+            files.append(self._figure_files(formats))
+        files.append([("report.html", self.html())])
+        for name, content in chain(*files):
             path = path_inside(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file(path, content)
@@ -146,26 +142,35 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        names = {dataset.name: _dataset_title(dataset.name) for dataset in self.results.datasets}
-        names |= self.plan.display_names
-        tables = {
-            f"{t.task}-{t.metric.name}": score_table(t, self.results, names)
-            for t in self.headline_tables
-        }
+        tables = {}
+        for table in self.headline_tables:
+            name = f"{table.task}-{table.metric.name}"
+            tables[name] = score_table(table, self.results, self._display_name)
         for task in TASKS:
-            if mine := [table for table in self.headline_tables if table.task == task]:
-                tables[f"{task}-combined"] = combined_table(mine, self.results, names)
-        tables |= {
-            f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a)
-            for a in self.agreements
-        }
+            of_task = [table for table in self.headline_tables if table.task == task]
+            if of_task:
+                combined = combined_table(of_task, self.results, self._display_name)
+                tables[f"{task}-combined"] = combined
+        for found in self.agreements:
+            name = f"agreement-{found.task}-{file_name(found.dataset)}"
+            tables[name] = agreement_table(found)
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
         for name, suffix in product(tables, ("md", "tex")):
-            files[f"tables/{name}.{suffix}"] = render(
-                f"table.{suffix}", self, table=tables[name], label=name
-            )
+            text = render(f"table.{suffix}", self, table=tables[name], label=name)
+            files[f"tables/{name}.{suffix}"] = text
         return files
+
+    def _display_name(self, name: str) -> str:
+        """The name in the plan, or the title of a data set of the catalogue."""
+        if name in self.plan.display_names:
+            return self.plan.display_names[name]
+        if name in self.results.methods:
+            return name
+        try:
+            return dataset_info(name).title
+        except DatasetError:
+            return name
 
     def markdown(self) -> str:
         """The report as one Markdown text: protocol, tables, tests, costs."""
@@ -173,43 +178,34 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        svgs = {
-            name: self._file_content(display, "svg") for name, display in self._page_figures.items()
-        }
-        shown = example_row(self.results, self._page_data["samples"])
+        figures = {}
+        for name, display in self._page_figures.items():
+            figures[name] = inline_svg(self._file_content(display, "svg"), name)
+        example = example_row(self.results, self._page_data["samples"])
+        data = script_json(self._page_data)
         assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
-        figures = {name: inline_svg(svg, name) for name, svg in svgs.items()}
-        return render(
-            "report.html",
-            self,
-            figures=figures,
-            example=shown,
-            data=script_json(self._page_data),
-            **assets,
-        )
+        return render("report.html", self, figures=figures, example=example, data=data, **assets)
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
         """The figures of the page, by file name."""
         found: dict[str, Display] = {}
-        baselines = [method.name for method in self.results.methods.values() if method.is_baseline]
         for (task, metric), conclusion in self.conclusions.items():
             table = self.tables[task, metric]
-            ranked = [method.name for method in table.ranked if not method.is_baseline]
-            if table.baselines and ranked:
-                # Only the twelve best methods and the subject of the plan: more would not be
-                # readable.
-                names = [
-                    name for i, name in enumerate(ranked) if i < 12 or name == self.results.subject
-                ]
-                display = displays.DifferencesDisplay.from_records(
+            # Only the twelve best methods and the subject of the plan: more would not be readable.
+            names = table.rivals[:12]
+            if self.results.subject in table.rivals[12:]:
+                names.append(self.results.subject)
+            if table.baselines and names:
+                found[f"differences-{task}-{metric}"] = displays.DifferencesDisplay.from_records(
                     self.results, metric, task=task, methods=names
                 )
-                found[f"differences-{task}-{metric}"] = display
-            if (pairs := conclusion.pairs) is not None:
-                diagram = displays.CriticalDifferenceDisplay(pairs, muted=baselines)
+            if conclusion.pairs is not None:
+                diagram = displays.CriticalDifferenceDisplay(
+                    conclusion.pairs, muted=table.baselines
+                )
                 found[f"critical-difference-{task}-{metric}"] = diagram.plot()
-        if self.results.finished_records():
+        if self.costs:
             found["time-and-memory"] = displays.TimeMemoryDisplay.from_records(self.results)
         return found
 
@@ -218,24 +214,20 @@ class Report:
         return page_data(self.results)
 
     def _further_figures(self) -> Iterator[tuple[str, Display]]:
-        """Figures that are only written as files, by file name: the page draws the same from its
-        data."""
+        """Figures that are only written as files, since the page draws the same from its data."""
+        results = self.results
         for dataset in self._page_data["convergence"]:
-            yield (
-                f"convergence-{file_name(dataset)}",
-                displays.ConvergenceDisplay.from_records(self.results, dataset),
-            )
+            convergence = displays.ConvergenceDisplay.from_records(results, dataset)
+            yield f"convergence-{file_name(dataset)}", convergence
         for dataset, methods in self._page_data["sensitivity"].items():
             # The page has all methods; as files, the subject of the plan.
-            if (subject := self.results.subject) is not None and subject in methods:
-                display = displays.SensitivityDisplay.from_records(self.results, dataset, subject)
-                yield f"sensitivity-{file_name(dataset)}", display
+            if results.subject is not None and results.subject in methods:
+                curves = displays.SensitivityDisplay.from_records(results, dataset, results.subject)
+                yield f"sensitivity-{file_name(dataset)}", curves
         for dataset, found in self._page_data["samples"].items():
-            if len(found["labels"]) <= _MAX_LABELS:
-                yield (
-                    f"distributions-{file_name(dataset)}",
-                    DistributionBarsDisplay.from_records(self.results, dataset),
-                )
+            if len(found["labels"]) <= _MAX_BARS:
+                bars = DistributionBarsDisplay.from_records(results, dataset)
+                yield f"distributions-{file_name(dataset)}", bars
 
     def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         taken: Counter[str] = Counter()
@@ -247,22 +239,13 @@ class Report:
                 yield f"figures/{name}.{format}", self._file_content(display, format)
 
 
-def _dataset_title(dataset: str) -> str:
-    """The title of a data set of the catalogue; other names are titles already."""
-    try:
-        return dataset_info(dataset).title
-    except DatasetError:
-        return dataset
-
-
 def file_name(name: str) -> str:
     """Letters, digits and single hyphens, at most 80."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "unnamed"
 
 
-def file_content(display: Display, format: str) -> bytes:
-    """A figure as a file; characters that the font lacks are drawn as boxes, without a warning for
-    each."""
+def _file_content(display: Display, format: str) -> bytes:
+    """A figure as a file; characters that the font lacks are drawn as boxes without a warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         # The layout is half of the work, and the same in every format.

@@ -1,5 +1,4 @@
-"""How a run was done: evaluation, selection of hyperparameters, convergence, versions, seeds and
-warnings."""
+"""How a run was done: evaluation, selection of hyperparameters, versions, seeds, warnings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,34 +12,32 @@ from ldlearn.metrics import METRICS
 
 
 def describe_evaluation(results: Results) -> list[str]:
-    """Sentences about constant labels, and about data sets and metrics without scores; empty if
-    there are none."""
+    """Sentences about constant labels, and about data sets and metrics without scores."""
     sentences = describe_unreported(results)
-    sentences += list(
-        dict.fromkeys(record.label_warning for record in results.records if record.constant_labels)
-    )
-    if names := [dataset.name for dataset in results.present_datasets if not dataset.has_truth]:
+    for record in results.records:
+        if record.label_warning not in ("", *sentences):
+            sentences.append(record.label_warning)
+    names = [dataset.name for dataset in results.present_datasets if not dataset.has_truth]
+    if names:
+        verb = "has" if len(names) == 1 else "have"
         sentences.append(
-            f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. "
-            "Methods are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is "
-            "positive (vote log-likelihood), and by their agreement with each other, which does not imply that they "
-            "are correct."
+            f"No true degrees: {enumerate_names(names)} {verb} 0/1 labels only. "
+            "Methods are compared by the likelihood of held-out 0/1 labels if a label with at "
+            "least one vote is positive (vote log-likelihood), and by their agreement with each "
+            "other, which does not imply that they are correct."
         )
     return sentences
 
 
 def describe_selection(results: Results) -> list[str]:
-    """Sentences about the selection of hyperparameters and the grid sizes; empty if nothing was
-    computed."""
-    finished = results.finished_records()
+    """Sentences about the selection of hyperparameters; empty if nothing was computed."""
     sizes = grid_sizes(results)
-    if not finished:
+    if not sizes:
         return []
     if list(sizes) == [1]:
-        return [
-            "No hyperparameter was tuned: methods used their defaults unless the plan sets other values."
-        ]
-    tuned = [record for record in finished if record.n_points > 1]
+        defaults = "methods used their defaults unless the plan sets other values"
+        return [f"No hyperparameter was tuned: {defaults}."]
+    tuned = [record for record in results.finished_records() if record.n_points > 1]
     return [*_describe_validation(tuned), _describe_grids(sizes, tuned, results.subject)]
 
 
@@ -48,24 +45,30 @@ def grid_sizes(results: Results) -> dict[int, list[str]]:
     """Methods by the number of grid points that they tried, the largest first."""
     # Records without a grid may count no point, though the method was fitted once.
     points = {record.method: max(record.n_points, 1) for record in results.finished_records()}
-    counts = sorted(set(points.values()), reverse=True)
-    return {count: [method for method, n in points.items() if n == count] for count in counts}
+    sizes: dict[int, list[str]] = {}
+    for count in sorted(points.values(), reverse=True):
+        sizes[count] = []
+    for method, count in points.items():
+        sizes[count].append(method)
+    return sizes
 
 
 def _describe_validation(tuned: Sequence[Record]) -> Iterator[str]:
-    recovery, prediction = (_selection_metrics(tuned, task) for task in TASKS)
+    recovery = _selection_metrics(tuned, "recovery")
+    prediction = _selection_metrics(tuned, "prediction")
+    selected = "Hyperparameters were selected by"
     if any(record.selection.get("mode") == "logical" for record in tuned):
-        yield f"Hyperparameters were selected by the 0/1 labels of validation rows only ({prediction})."
+        yield f"{selected} the 0/1 labels of validation rows only ({prediction})."
         return
-    by = (
-        recovery
-        if recovery == prediction
-        else f"{recovery} for recovery, {prediction} for prediction"
-    )
-    intro = "Hyperparameters were selected by true distributions, which are not available from 0/1 labels"
+    by = recovery
+    if recovery != prediction:
+        by = f"{recovery} for recovery, {prediction} for prediction"
+    intro = f"{selected} true distributions, which are not available from 0/1 labels"
     if any(record.selection.get("recovery_basis") == "training rows" for record in tuned):
-        yield f"{intro}: those of the validation rows for prediction, of the training rows for recovery ({by})."
-        yield "Recovery is scored on training rows; scores are optimistic where they also selected hyperparameters."
+        rows = "those of the validation rows for prediction, of the training rows for recovery"
+        yield f"{intro}: {rows} ({by})."
+        optimistic = "scores are optimistic where they also selected hyperparameters"
+        yield f"Recovery is scored on training rows; {optimistic}."
     else:
         yield f"{intro}: those of the validation rows ({by})."
 
@@ -74,32 +77,36 @@ def _describe_grids(
     sizes: dict[int, list[str]], tuned: Sequence[Record], subject: str | None
 ) -> str:
     if len(sizes) == 1:
-        return f"Every method had {plural(next(iter(sizes)), 'grid point')}."
-    if len(budgets := {record.selection.get("budget") for record in tuned}) == 1 and budgets != {
-        None
-    }:
-        return f"Every method had a budget of {budgets.pop()} grid points; smaller grids were searched completely."
-    own = [f"{count} for {subject}, " for count, names in sizes.items() if subject in names]
-    sizes_of_others = f"{min(sizes)} to {max(sizes)} for {'the others' if own else 'the methods'}"
-    return f"Grid sizes differ, and larger grids are an advantage: {''.join(own)}{sizes_of_others}."
+        return f"Every method had {plural(min(sizes), 'grid point')}."
+    budgets = {record.selection.get("budget") for record in tuned}
+    if len(budgets) == 1 and None not in budgets:
+        budget = f"a budget of {budgets.pop()} grid points"
+        return f"Every method had {budget}; smaller grids were searched completely."
+    shown = f"{min(sizes)} to {max(sizes)} for the methods"
+    for count, names in sizes.items():
+        if subject in names:
+            shown = f"{count} for {subject}, {min(sizes)} to {max(sizes)} for the others"
+    return f"Grid sizes differ, and larger grids are an advantage: {shown}."
 
 
 def _selection_metrics(records: Sequence[Record], task: Task) -> str:
     if all(record.selection.get("per_metric") for record in records):
         return "each metric for itself"
-    names = dict.fromkeys(record.selection_metric(task) for record in records)
-    return enumerate_names([METRICS[name].title if name in METRICS else name for name in names])
+    titles = {}
+    for record in records:
+        name = record.selection_metric(task)
+        titles[name] = METRICS[name].title if name in METRICS else name
+    return enumerate_names(list(titles.values()))
 
 
 def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
-    """Steps, last objective and gap over repeats of every method that recorded its objective, by
-    data set."""
+    """Steps, last objective and gap of every method that recorded its objective, by data set."""
     for dataset in results.present_datasets:
         for method, runs in results.convergence(dataset.name).items():
             steps = Spread.from_values(len(run.objective) for run in runs)
             last = Spread.from_values(run.objective[-1] for run in runs)
             gap = Spread.from_values(run.gap for run in runs)
-            if steps and last:
+            if last:
                 yield SimpleNamespace(
                     method=method, dataset=dataset.name, steps=steps, objective=last, gap=gap
                 )
@@ -108,45 +115,48 @@ def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
 def summarize_run(results: Results) -> SimpleNamespace:
     """Counts, versions, threads, seeds, times and warnings over all records."""
     used = [record for record in results.records if record.status != "missing"]
-    started = [record.started for record in used if record.started]
-    names = dict.fromkeys(name for record in used for name in record.versions)
-    versions = {
-        name: list(dict.fromkeys(r.versions[name] for r in used if name in r.versions))
-        for name in names
-    }
-    return SimpleNamespace(
-        n_ok=sum(record.is_ok for record in used),
+    run = SimpleNamespace(
+        n_ok=len(used) - len(results.failures),
         n_failed=len(results.failures),
         n_missing=len(results.records) - len(used),
+        seconds=0.0,
+        versions={},
+        threads={},
+        seeds=set(),
+        repeats=len({record.repeat for record in used}),
+    )
+    started = []
+    warnings: Counter[str] = Counter()
+    for record in used:
         # Not the sum of the phases: the selection includes the others. A cell whose total is
         # unknown shared no fit.
-        seconds=sum(
-            record.seconds.get("total") or record.seconds.get("select") or 0.0 for record in used
-        ),
-        versions=versions,
-        threads=list(
-            dict.fromkeys(str(record.threads) for record in used if record.threads is not None)
-        ),
-        seeds=sorted({record.seed for record in used if record.seed is not None}),
-        repeats=len({record.repeat for record in used}),
-        first=min(started, default=""),
-        last=max(started, default=""),
-        # With the number of cells, the most frequent first.
-        warnings=Counter(
-            f"{record.method}: {text}" for record in used for text in record.warnings
-        ).most_common(),
-    )
+        run.seconds += record.seconds.get("total") or record.seconds.get("select") or 0.0
+        for name, version in record.versions.items():
+            run.versions.setdefault(name, {})[version] = True
+        if record.threads is not None:
+            run.threads[record.threads] = True
+        if record.seed is not None:
+            run.seeds.add(record.seed)
+        if record.started:
+            started.append(record.started)
+        for text in record.warnings:
+            warnings[f"{record.method}: {text}"] += 1
+    run.seeds = sorted(run.seeds)
+    run.first = min(started, default="")
+    run.last = max(started, default="")
+    # With the number of cells, the most frequent first.
+    run.warnings = warnings.most_common()
+    return run
 
 
 def selected_parameters(results: Results) -> dict[tuple[str, str, Task], dict[str, Counter[str]]]:
-    """By method, data set and task of tuned methods: how many repeats selected each value of a
-    parameter."""
+    """By method, data set and task: how many repeats selected each value of a parameter."""
     found: dict[tuple[str, str, Task], dict[str, Counter[str]]] = {}
     for (method, dataset), records in results.by_method_and_dataset.items():
         for task, record in product(TASKS, records):
-            for name, value in (
-                (record.selected.get(task) or {}).items() if record.n_points > 1 else ()
-            ):
+            selected = record.selected.get(task)
+            if selected and record.n_points > 1:
                 counts = found.setdefault((method, dataset, task), {})
-                counts.setdefault(name, Counter())[format_value(value)] += 1
+                for name, value in selected.items():
+                    counts.setdefault(name, Counter())[format_value(value)] += 1
     return found

@@ -15,7 +15,7 @@ RULE = "#d0d5dd"
 BAND = "#e4eaf2"
 # Okabe and Ito's colours, distinguishable with any kind of colour vision; without yellow and black.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 SMALL = 8.0
 NORMAL = 9.0
 
@@ -24,12 +24,11 @@ _VERBATIM: Any = {"parse_math": False, "usetex": False}
 
 
 def series_style(index: int) -> dict[str, Any]:
-    """Colour, marker and dash of the i-th series; the marker and dash change where colours
-    repeat."""
+    """Colour, marker and dash of the i-th series; the latter two change where colours repeat."""
     cycle = index // len(PALETTE)
     return {
         "color": PALETTE[index % len(PALETTE)],
-        "marker": MARKERS[(index + cycle) % len(MARKERS)],
+        "marker": _MARKERS[(index + cycle) % len(_MARKERS)],
         "linestyle": ("-", "--", ":", "-.")[cycle % 4],
     }
 
@@ -103,11 +102,9 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
 def add_legend(
     to: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any
 ) -> Any:
-    """A legend; names that begin with an underscore are shown, which matplotlib's own rule
-    forbids."""
-    box = to.legend(
-        handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options
-    )
+    """A legend that also shows names that begin with an underscore, unlike matplotlib's."""
+    labels = ["-"] * len(handles)
+    box = to.legend(handles, labels, frameon=False, fontsize=SMALL, labelcolor=INK, **options)
     for text, name in zip(box.get_texts(), names, strict=True):
         text.set(text=strip_control_chars(name), **_VERBATIM)
     return box

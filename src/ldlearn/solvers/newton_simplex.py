@@ -1,21 +1,18 @@
-"""Newton's method for entropy plus quadratic over a product of support simplices, with a certified
-gap."""
+"""Newton's method for entropy plus a quadratic over a product of simplices, with a certified gap."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads
 from ldlearn.core.scaling import CACHED_ENTRIES, row_batches
-from ldlearn.core.simplex import Array, Indices, Mask, log_degrees
+from ldlearn.core.simplex import Array, Indices, Mask, log_degrees, row_weights, take_rows
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along
 # long columns.
-
-
 _MAX_POSITIVES = CACHED_ENTRIES // 8  # of a block: a dozen arrays of this size stay in cache
 
 
@@ -51,8 +48,8 @@ class Support:
         order = np.argsort(counts, kind="stable")
         self.blocks: list[Indices] = []
         for rows in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
-            batches = row_batches(len(rows), int(counts[rows[0]]), _MAX_POSITIVES)
-            self.blocks += [rows[batch] for batch in batches]
+            for batch in row_batches(len(rows), int(counts[rows[0]]), _MAX_POSITIVES):
+                self.blocks.append(rows[batch])
         self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
@@ -66,13 +63,11 @@ class Support:
         return self.indptr[rows] + np.arange(count)[:, None]
 
     def flat_positions(self, k: int) -> Indices:
-        """Flat positions of the entries of block k in an array in Fortran order; cached for
-        repeated D-steps."""
+        """Positions of the entries of block k in a flat array in Fortran order; cached."""
         if k not in self._flat_positions:
             labels = self.indices[self.entry_positions(self.blocks[k])]
-            self._flat_positions[k] = (
-                labels * np.intp(self.shape[0]) + self.blocks[k]
-            )  # may exceed 32 bits
+            n = np.intp(self.shape[0])  # positions may exceed 32 bits
+            self._flat_positions[k] = labels * n + self.blocks[k]
         return self._flat_positions[k]
 
     def mask(self) -> Mask:
@@ -99,65 +94,6 @@ class SimplexSolution:
     objective: float
     n_iter: int  # Newton steps
     converged: bool
-
-
-class _SimplexProblem:
-    """Value, gradient and Hessian of U in the coordinates of the solver."""
-
-    def __init__(
-        self,
-        log_prior: Array,
-        support: Mask | None,
-        laplacian: Any = None,
-        beta: float | Array = 0.0,
-        sample_weight: Array | None = None,
-        between_labels: Array | None = None,
-    ) -> None:
-        self.support = (
-            None if support is None else np.asfortranarray(support)
-        )  # None: every label of every row
-        self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
-        # Of a row's entropy, prior and beta.
-        self.weight: Any = 1.0 if sample_weight is None else sample_weight[:, None]
-        self.curvature = self.apply_weights(
-            2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))
-        )
-        self.diagonal = self.curvature
-        self.Q = None
-        if between_labels is not None:
-            self.Q = 2.0 * between_labels
-            self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
-        self.G = None
-        if laplacian is not None:
-            self.G = 2.0 * sparse.csr_array(laplacian)
-            self.diagonal = self.diagonal + self.G.diagonal()[:, None]
-
-    def apply_weights(self, A: Array) -> Array:
-        """Rows times their sample weights."""
-        return A if np.isscalar(self.weight) else self.weight * A
-
-    def fill_off_support(self, A: Array, elsewhere: float) -> Array:
-        return A if self.support is None else np.where(self.support, A, elsewhere)
-
-    def quadratic_gradient(self, D: Array) -> Array:
-        """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
-        gradient = self.curvature * D
-        if self.Q is not None:
-            gradient += self.apply_weights(D @ self.Q)
-        if self.G is not None:
-            gradient = np.asfortranarray(self.G @ D) + gradient
-        return gradient
-
-    def row_objectives(self, D: Array, logD: Array, quadratic: Array) -> Array:
-        """Objective row by row (the graph term divided among its rows), given the quadratic part's
-        gradient."""
-        # A quadratic form is half the product of D with its gradient.
-        return np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic)
-
-    def gap(self, D: Array, gradient: Array) -> Array:
-        """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
-        smallest = self.fill_off_support(gradient, np.inf).min(axis=1)
-        return np.einsum("ij,ij->i", D, gradient - smallest[:, None])
 
 
 def newton_simplex(
@@ -226,151 +162,215 @@ def newton_simplex(
     if laplacian is not None or between_labels is not None:
         mask = support.mask() if isinstance(support, Support) else support
         problem = _SimplexProblem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
-        return _solve(problem, start, tol, max_iter)
+        return problem.solve(start, tol, max_iter)
     # Without a graph rows are independent: solve blocks of rows with equally many positive labels.
     support = support if isinstance(support, Support) else Support(support)
     n = support.shape[0]
-    if sparse.issparse(log_prior):
-        D: Any = support.to_csr(np.zeros(len(support.indices)))
-    else:
-        D = np.zeros(support.shape, order="F")
+    is_sparse = sparse.issparse(log_prior)
+    D: Any = np.zeros(support.shape, order="F")
+    if is_sparse:
+        D = support.to_csr(np.zeros(len(support.indices)))
     priors = _stored_values(log_prior)
     degrees = _stored_values(D)
     starts = None if start is None else _stored_values(start)
     gap = np.zeros(n)
-    betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
+    betas = np.broadcast_to(beta, n)
 
     def solve(k: int) -> SimplexSolution:
         rows = support.blocks[k]
-        places = support.entry_positions(rows) if sparse.issparse(D) else support.flat_positions(k)
-        weight = None if sample_weight is None else sample_weight[rows]
-        problem = _SimplexProblem(priors[places].T, None, beta=betas[rows], sample_weight=weight)
-        found = _solve(problem, None if starts is None else starts[places].T, tol, max_iter)
+        places = support.entry_positions(rows) if is_sparse else support.flat_positions(k)
+        problem = _SimplexProblem(
+            priors[places].T,
+            None,
+            beta=betas[rows],
+            sample_weight=take_rows(sample_weight, rows),
+        )
+        found = problem.solve(None if starts is None else starts[places].T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
     found = in_threads(solve, range(len(support.blocks)))
-    objective = sum(block.objective for block in found)
-    n_iter = max(block.n_iter for block in found)
-    return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
+    return SimplexSolution(
+        D,
+        gap,
+        objective=sum(block.objective for block in found),
+        n_iter=max(block.n_iter for block in found),
+        converged=all(block.converged for block in found),
+    )
 
 
 def _stored_values(A: Any) -> Array:
-    """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a
-    copy."""
+    """The stored entries of A as a vector, by rows if A is sparse, else by columns; not a copy."""
     return A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1)
 
 
-def _solve(
-    problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int
-) -> SimplexSolution:
-    goals = tol * (np.ones((len(problem.L), 1)) * problem.weight)[:, 0]
-    logD, D, quadratic, values = _starting_point(problem, start)
-    n_iter = 0
-    previous_gap = np.inf
-    while True:
-        gradient = problem.fill_off_support(
-            problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0
-        )
-        gap = problem.gap(D, gradient)
-        converged = bool(gap.sum() <= goals.sum())
-        # Without a graph every row stops by itself: its result must not depend on other rows.
-        moving = gap > goals if problem.G is None else np.full(len(D), not converged)
-        if not moving.any() or n_iter == max_iter:
-            break
-        V = _newton_direction(problem, D, gradient) * moving[:, None]
-        slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-        rounding = 1e-15 * (np.abs(values) + problem.apply_weights(np.abs(problem.L)).max(axis=1))
-        step = _line_search(problem, logD, D, V, slopes, values, rounding)
-        moving_gap = gap[moving].sum()
-        # A gap below a thousand rounding errors that did not decrease will not decrease any
-        # further.
-        if step is None or previous_gap <= moving_gap <= 1e3 * rounding[moving].sum():
-            break
-        previous_gap = moving_gap
-        logD, D, quadratic, values = step
-        n_iter += 1
-    return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
+class _SimplexPoint(NamedTuple):
+    logD: Array
+    D: Array
+    quadratic: Array  # gradient of the quadratic part of U
+    values: Array  # U row by row, the graph term divided among its rows
 
 
-_SimplexPoint = tuple[Array, Array, Array, Array]
+class _SimplexProblem:
+    """Value, gradient and Hessian of U in the coordinates of the solver, and the solver's steps."""
 
+    def __init__(
+        self,
+        log_prior: Array,
+        support: Mask | None,
+        laplacian: Any = None,
+        beta: float | Array = 0.0,
+        sample_weight: Array | None = None,
+        between_labels: Array | None = None,
+    ) -> None:
+        # None stands for every label of every row.
+        self.support = None if support is None else np.asfortranarray(support)
+        self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
+        # Of a row's entropy, prior and beta.
+        self.weight = row_weights(self.L, sample_weight)[:, None]
+        self.curvature = self.weight * (2.0 * np.reshape(beta, (-1, 1)))
+        self.diagonal = self.curvature
+        self.Q = None
+        if between_labels is not None:
+            self.Q = 2.0 * between_labels
+            self.diagonal = self.diagonal + self.weight * np.diag(self.Q)
+        self.G = None
+        if laplacian is not None:
+            self.G = 2.0 * sparse.csr_array(laplacian)
+            self.diagonal = self.diagonal + self.G.diagonal()[:, None]
 
-def _evaluate(problem: _SimplexProblem, logD: Array) -> _SimplexPoint:
-    """Renormalise ``logD`` and evaluate U there."""
-    logD = problem.fill_off_support(logD, -np.inf)
-    logD = logD - logD.max(axis=1, keepdims=True)
-    D = np.exp(logD)
-    total = D.sum(axis=1, keepdims=True)
-    D /= total
-    logD = problem.fill_off_support(logD - np.log(total), 0.0)
-    quadratic = problem.quadratic_gradient(D)
-    return logD, D, quadratic, problem.row_objectives(D, logD, quadratic)
+    def fill_off_support(self, A: Array, elsewhere: float) -> Array:
+        return A if self.support is None else np.where(self.support, A, elsewhere)
 
+    def quadratic_gradient(self, D: Array) -> Array:
+        """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
+        gradient = self.curvature * D
+        if self.Q is not None:
+            gradient += self.weight * (D @ self.Q)
+        if self.G is not None:
+            gradient = np.asfortranarray(self.G @ D) + gradient
+        return gradient
 
-def _starting_point(problem: _SimplexProblem, start: Array | None) -> _SimplexPoint:
-    prior = _evaluate(problem, problem.L)
-    if start is None:
-        return prior
-    warm = _evaluate(problem, log_degrees(np.asfortranarray(start)))
-    if problem.G is not None:
-        return warm if warm[3].sum() < prior[3].sum() else prior
-    lower = warm[3] < prior[3]
-    logD, D, quadratic = (
-        np.where(lower[:, None], a, b) for a, b in zip(warm[:3], prior[:3], strict=True)
-    )
-    return logD, D, quadratic, np.where(lower, warm[3], prior[3])
+    def solve(self, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
+        goals = tol * self.weight[:, 0]
+        point = self.starting_point(start)
+        n_iter = 0
+        previous_gap = np.inf
+        while True:
+            logD, D, quadratic, values = point
+            slope = self.weight * (logD - self.L + 1.0) + quadratic
+            gradient = self.fill_off_support(slope, 0.0)
+            # The Frank-Wolfe gap of each row: <g_i, d_i> - min_j g_ij over the support.
+            smallest = self.fill_off_support(gradient, np.inf).min(axis=1, keepdims=True)
+            gap = np.einsum("ij,ij->i", D, gradient - smallest)
+            converged = bool(gap.sum() <= goals.sum())
+            # Without a graph every row stops by itself: its result must not depend on other rows.
+            moving = gap > goals if self.G is None else np.full(len(D), not converged)
+            if not moving.any() or n_iter == max_iter:
+                break
+            V = self.newton_direction(D, gradient) * moving[:, None]
+            slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
+            rounding = 1e-15 * (np.abs(values) + (self.weight * np.abs(self.L)).max(axis=1))
+            lower = self.line_search(point, V, slopes, rounding)
+            moving_gap = gap[moving].sum()
+            # A gap below a thousand rounding errors that did not decrease will not decrease any
+            # further.
+            if lower is None or previous_gap <= moving_gap <= 1e3 * rounding[moving].sum():
+                break
+            previous_gap = moving_gap
+            point = lower
+            n_iter += 1
+        return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
 
+    def evaluate(self, logD: Array) -> _SimplexPoint:
+        """Renormalise ``logD`` and evaluate U there."""
+        logD = self.fill_off_support(logD, -np.inf)
+        logD = logD - logD.max(axis=1, keepdims=True)
+        D = np.exp(logD)
+        total = D.sum(axis=1, keepdims=True)
+        D /= total
+        logD = self.fill_off_support(logD - np.log(total), 0.0)
+        quadratic = self.quadratic_gradient(D)
+        # A quadratic form is half the product of D with its gradient.
+        values = np.einsum("ij,ij->i", D, self.weight * (logD - self.L) + 0.5 * quadratic)
+        return _SimplexPoint(logD, D, quadratic, values)
 
-def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Array:
-    """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate
-    gradients."""
-    # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the
-    # identity, however small a degree is: in dD it would be w / D, and the system hopelessly
-    # scaled.
-    scale = problem.weight + D * problem.diagonal
-    weight = D / scale
-    total = weight.sum(axis=1, keepdims=True)
+    def starting_point(self, start: Array | None) -> _SimplexPoint:
+        """The prior or the start, whichever has the lower U (row by row without a graph)."""
+        prior = self.evaluate(self.L)
+        if start is None:
+            return prior
+        warm = self.evaluate(log_degrees(np.asfortranarray(start)))
+        lower = warm.values < prior.values
+        if self.G is not None:
+            lower = np.full(len(lower), warm.values.sum() < prior.values.sum())
+        arrays = [np.where(lower, a.T, b.T).T for a, b in zip(warm, prior, strict=True)]
+        return _SimplexPoint(*arrays)
 
-    def precondition(R: Array) -> Array:
-        multiplier = np.einsum("ij,ij->i", weight, R)[:, None] / total
-        return (R - multiplier) / scale
+    def newton_direction(self, D: Array, gradient: Array) -> Array:
+        """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0``."""
+        # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times
+        # the identity, however small a degree is: in dD it would be w / D, and the system
+        # hopelessly scaled.
+        scale = self.weight + D * self.diagonal
+        inverse = D / scale
+        total = inverse.sum(axis=1, keepdims=True)
 
-    # The free constant of each row is taken such that R obeys the constraint, sum_j D_ij R_ij = 0.
-    R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
-    if problem.G is None and problem.Q is None:
-        return precondition(R)  # the preconditioner is the Hessian
+        def precondition(R: Array) -> Array:
+            multiplier = np.einsum("ij,ij->i", inverse, R)[:, None] / total
+            return (R - multiplier) / scale
 
-    def hessian_product(S: Array) -> Array:
-        return problem.apply_weights(S) + problem.quadratic_gradient(D * S)
+        # The free constant of each row is taken such that R obeys the constraint,
+        # sum_j D_ij R_ij = 0.
+        R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
+        if self.G is None and self.Q is None:
+            return precondition(R)  # the preconditioner is the Hessian
+        return conjugate_gradients(
+            lambda S: self.weight * S + self.quadratic_gradient(D * S),
+            precondition,
+            R,
+            rtol=1e-2,
+            max_steps=D.size,
+            dot=lambda A, B: np.einsum("ij,ij,ij->", D, A, B),
+        )[0]
 
-    def dot(A: Array, B: Array) -> Any:
-        return np.einsum("ij,ij,ij->", D, A, B)
+    def retract(self, logD: Array, D: Array, V: Array) -> Array:
+        """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``.
 
-    return conjugate_gradients(
-        hessian_product, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot
-    )[0]
+        That is exact for the separable part of U.
+        """
+        q = self.diagonal / self.weight
+        log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
+        qD = q * D
+        target = (1.0 + qD) * V
+        target += qD
+        target += logD
+        target += log_q
+        return _log_omega(target) - log_q
 
-
-def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
-    """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable
-    part of U."""
-    q = problem.diagonal / problem.weight
-    log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
-    qD = q * D
-    target = (1.0 + qD) * V
-    target += qD
-    target += logD
-    target += log_q
-    return _log_omega(target) - log_q
+    def line_search(
+        self, point: _SimplexPoint, V: Array, slopes: Array, rounding: Array
+    ) -> _SimplexPoint | None:
+        """Backtrack until U decreases; without a graph every row has its own step length."""
+        t = np.ones((len(V), 1))
+        for _ in range(40):
+            lower = self.evaluate(self.retract(point.logD, point.D, t * V))
+            increase = lower.values - point.values - 1e-4 * t.ravel() * slopes
+            failed = increase > rounding
+            if self.G is not None:
+                failed[:] = increase.sum() > rounding.sum()
+            if not failed.any():
+                return lower
+            t[failed] *= 0.5
+        return None
 
 
 def _log_omega(z: Array) -> Array:
-    """The u with ``u + exp(u) = z``, the logarithm of the Wright omega function, by three steps of
-    Halley's method.
+    """The u with ``u + exp(u) = z``, by three steps of Halley's method.
 
-    From ``min(z, ln max(z, 1))``, which is never below u, they arrive at rounding for every z.
+    That is the logarithm of the Wright omega function. From ``min(z, ln max(z, 1))``, which is
+    never below u, the steps arrive at rounding for every z.
     """
     u = np.minimum(z, np.log(np.maximum(z, 1.0)))
     for _ in range(3):
@@ -379,28 +379,3 @@ def _log_omega(z: Array) -> Array:
         step = (u + e - z) / slope
         u -= step / (1.0 - 0.5 * step * e / slope)
     return u
-
-
-def _line_search(
-    problem: _SimplexProblem,
-    logD: Array,
-    D: Array,
-    V: Array,
-    slopes: Array,
-    values: Array,
-    rounding: Array,
-) -> _SimplexPoint | None:
-    """Backtrack until U decreases; without a graph every row has its own step length."""
-    t = np.ones((len(D), 1))
-    for _ in range(40):
-        point = _evaluate(problem, _retract(problem, logD, D, t * V))
-        increase = point[3] - values - 1e-4 * t.ravel() * slopes
-        failed = (
-            increase > rounding
-            if problem.G is None
-            else increase.sum(keepdims=True) > rounding.sum()
-        )
-        if not failed.any():
-            return point
-        t[np.broadcast_to(failed, len(D))] *= 0.5
-    return None

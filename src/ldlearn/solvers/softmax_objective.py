@@ -1,5 +1,4 @@
-"""The objective of a softmax regression on rows in memory: computed by blocks that stay in cache,
-in threads."""
+"""The objective of a softmax regression on rows in memory, computed by blocks and in threads."""
 
 from __future__ import annotations
 
@@ -16,15 +15,35 @@ from ldlearn.core.simplex import Array
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.spd import reciprocal
 
+MAX_HALVINGS = 30  # of a step in a line search
+ROUNDING = 1e-15  # an increase of the loss by this, relative to its terms, is rounding
+
+
+class SoftmaxObjective:
+    """Divergence of the degrees D from the predictions, summed over the training rows.
+
+    The solver uses nothing else of the rows, so they may be stored anywhere. ``at(W, b)`` is the
+    objective at coefficients; ``logits`` are those of an `ObjectiveAt` at the same coefficients,
+    and ``exact`` demands float64 throughout, for this one and for all that are derived from it.
+    """
+
+    has_many_labels = False  # whether second derivatives are approximated by `LabelCurvatures`
+    degree_sums: Array  # column sums of D
+    at: Callable[..., Any]
+
+    def __init__(self, features: CentredMatrix) -> None:
+        self.features = features
+        self.n = features.total  # sum of the sample weights
+        self.n_products = 0  # multiplications by X or its transpose so far
+
 
 class ObjectiveAt:
-    """The loss at some coefficients, without its penalty, and its derivatives; all of them are sums
-    over rows.
+    """The loss at some coefficients, without its penalty, and its derivatives: sums over rows.
 
-    The solver uses nothing else of the rows, so they may be stored anywhere. A subclass has the
-    methods ``gradient()`` in W and b; ``mean_curvature()``, the mean over rows of ``diag(p) - p
-    p'``, or `LabelCurvatures` if labels are many; and ``along(W, b)``, the objective at the
-    coefficients plus t times a direction, as a function of t, with W = None if it stays.
+    A subclass has the methods ``gradient()`` in W and b; ``mean_curvature()``, the mean over rows
+    of ``diag(p) - p p'``, or `LabelCurvatures` if labels are many; and ``along(W, b)``, the
+    objective at the coefficients plus t times a direction, as a function of t, with W = None if it
+    stays.
     """
 
     objective: Any
@@ -60,8 +79,33 @@ class ObjectiveAt:
         self.objective.n_products += 2
         return features.centre_product(product, sums)
 
+    def balance(self, l2: float, goal: float) -> tuple[ObjectiveAt, Array, float]:
+        """Change b so that predictions have the column sums of D, by damped Newton steps.
 
-class LocalObjective:
+        Returns the objective there, the change of b, and what is added to the bound of the distance
+        to the minimum: infinity if these sums are not reached.
+        """
+        at = self
+        n = self.objective.n
+        balanced = 1e-13 * n  # up to rounding
+        total = np.zeros_like(self.prediction_excess())
+        for _ in range(MAX_HALVINGS):
+            excess = at.prediction_excess()
+            if np.abs(excess).max() <= balanced:
+                return at, total, 0.0
+            values, U = np.linalg.eigh(at.mean_curvature())
+            step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
+            highest = at.loss + ROUNDING * (abs(at.loss) + n)
+            along = at.along(None, step)
+            for t in 0.5 ** np.arange(MAX_HALVINGS):
+                at = along(t)
+                if at.loss <= highest:
+                    break
+            total += t * step
+        return at, total, np.inf
+
+
+class LocalObjective(SoftmaxObjective):
     """The divergence of degrees from predictions, as a function of coefficients.
 
     Parameters
@@ -72,11 +116,9 @@ class LocalObjective:
     """
 
     def __init__(self, features: CentredMatrix, D: Array) -> None:
-        self.features = features
+        super().__init__(features)
         self.D = np.asfortranarray(features.apply_weights(D))  # a row with weight w sums to w
         self.degree_sums = self.D.sum(axis=0, dtype=np.float64)
-        self.n = features.total
-        self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
 
     def at(
@@ -84,11 +126,9 @@ class LocalObjective:
     ) -> _LocalObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         exact = exact or self.features.is_exact
-        Z = (
-            self.logits(W, b, exact)
-            if logits is None
-            else np.asarray(logits, dtype=_precision(exact), order="F")
-        )
+        if logits is None:
+            logits = self.logits(W, b, exact)
+        Z = np.asarray(logits, dtype=_precision(exact), order="F")
         return _LocalObjectiveAt(self, Z, exact)
 
     def logits(self, W: Array, b: Array, exact: bool) -> Array:
@@ -166,15 +206,14 @@ _SMALLEST_SUM = 1e-290  # of the predictions of a label; a ratio to it stays fin
 
 
 class LabelCurvatures(NamedTuple):
-    """Second derivatives of each label, without the terms quadratic in predictions, which are small
-    for many labels."""
+    """Second derivatives of each label, without the terms quadratic in small predictions."""
 
     mean_predictions: Array  # (n_labels,)
     # (n_features, n_labels): centred features weighted by predictions; 0 without an intercept
     means: Array
 
 
-class SparseObjective:
+class SparseObjective(SoftmaxObjective):
     """The divergence of degrees, stored for positive labels only, from predictions.
 
     Predictions are computed block by block, in single precision until a result is to be certified:
@@ -188,29 +227,24 @@ class SparseObjective:
         label is stored.
     """
 
-    block_entries = (
-        2**20
-    )  # predictions in a block: enough that adding up the gradients of blocks costs little
-    max_cached_bytes = 2**30  # of predictions that are kept while a Newton system is solved
-    balance_accuracy = (
-        0.01  # largest excess of the predictions of a label, relative to the goal of a row
-    )
+    has_many_labels = True
+    # Predictions in a block: enough that adding up the gradients of blocks costs little.
+    block_entries = 2**20
+    max_cached = 2**28  # predictions that are kept while a Newton system is solved
+    # Largest excess of the predictions of a label, relative to the goal of a row.
+    balance_accuracy = 0.01
 
     def __init__(self, features: CentredMatrix, D: sparse.csr_array) -> None:
-        self.features = features
-        weights = features.sample_weight
-        self.D = D if weights is None else sparse.csr_array(D.multiply(weights[:, None]))
+        super().__init__(features)
+        weights = features.apply_weights(np.ones((features.n, 1)))
+        self.D = sparse.csr_array(D.multiply(weights))
         self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
-        self.n = features.total
-        self.n_products = 0
         # Single precision suffices for centred columns, not for columns far from zero or of extreme
         # scales.
         single = features.fit_intercept and features.fits_float32()
-        self.precision: Any = np.float32 if single else np.float64
+        self.precision: Any = _precision(not single)
         self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
-        self.keeps_predictions = (
-            np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
-        )
+        self.keeps_predictions = D.shape[0] * D.shape[1] <= self.max_cached
 
     @cached_property
     def target_products(self) -> Array:
@@ -240,19 +274,18 @@ class _SparseObjectiveAt(ObjectiveAt):
         self.b = b
         self.exact = exact
         self.predictions: dict[int, Array] = {}  # of blocks, by their first row
-        D, features = objective.D, objective.features
+        D = objective.D
+        features = objective.features
         log_predictions = np.empty(D.nnz)
 
         def block_predictions(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact)
             Z = self._logits(X)
             entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
-            places = (
-                np.repeat(np.arange(len(Z)), np.diff(D.indptr[rows.start : rows.stop + 1])),
-                D.indices[entries],
-            )
-            chosen = Z[places]
-            log_predictions[entries] = chosen - np.log(_softmax(Z))[places[0]]
+            n_entries = np.diff(D.indptr[rows.start : rows.stop + 1])
+            row = np.repeat(np.arange(len(Z)), n_entries)
+            chosen = Z[row, D.indices[entries]]
+            log_predictions[entries] = chosen - np.log(_softmax(Z))[row]
             if objective.keeps_predictions and Z.dtype == objective.precision:
                 self.predictions[rows.start] = Z
             P = features.apply_weights(Z, rows)
@@ -265,9 +298,8 @@ class _SparseObjectiveAt(ObjectiveAt):
         objective.n_products += 2
 
     def _block(self, rows: slice, exact: bool = False) -> Any:
-        return self.objective.features.block(rows).astype(
-            np.float64 if exact else self.objective.precision, copy=False
-        )
+        dtype = np.float64 if exact else self.objective.precision
+        return self.objective.features.block(rows).astype(dtype, copy=False)
 
     def _logits(self, X: Any) -> Array:
         """Logits of a block of X, in its precision, minus the largest of each row."""
@@ -278,8 +310,9 @@ class _SparseObjectiveAt(ObjectiveAt):
         return Z
 
     def gradient(self) -> tuple[Array, Array]:
-        predicted, _ = self.objective.features.centre_product(self._product, self.sums)
-        gb = self.prediction_excess() * self.objective.features.fit_intercept
+        features = self.objective.features
+        predicted, _ = features.centre_product(self._product, self.sums)
+        gb = self.prediction_excess() * features.fit_intercept
         return predicted - self.objective.target_products, gb
 
     def _predict(self, rows: slice, X: Any = None) -> Array:
@@ -293,16 +326,46 @@ class _SparseObjectiveAt(ObjectiveAt):
         return P
 
     def mean_curvature(self) -> LabelCurvatures:
-        predicted, _ = self.objective.features.centre_product(self._product, self.sums)
-        means = predicted * reciprocal(self.sums) * self.objective.features.fit_intercept
+        features = self.objective.features
+        predicted, _ = features.centre_product(self._product, self.sums)
+        means = predicted * reciprocal(self.sums) * features.fit_intercept
         return LabelCurvatures(self.sums / self.objective.n, means)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _SparseObjectiveAt]:
-        # Rarely needed once a direction is found, and as large as the next ones
+        # Rarely needed once a direction is found, and as large as the next ones.
         self.predictions.clear()
-        return lambda t: self.objective.at(
-            self.W if W is None else self.W + t * W, self.b + t * b, exact=self.exact
-        )
+        change = 0.0 if W is None else W
+        return lambda t: self.objective.at(self.W + t * change, self.b + t * b, exact=self.exact)
+
+    def balance(self, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
+        """Change b so that predictions have nearly the column sums of D.
+
+        A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e)
+        P + e E``, E being the same distribution in every row, has the column sums of D and, X being
+        centred, ``X'Q = (1 - e) X'P``. Its entropy is at least ``(1 - e)`` that of P.
+        """
+        at = self
+        shift = np.zeros_like(at.b)
+        degree_sums = self.objective.degree_sums
+        present = degree_sums > 0
+        accuracy = self.objective.balance_accuracy * goal / self.objective.n
+        for _ in range(_MAX_SWEEPS):
+            excess = at.prediction_excess() / np.maximum(at.sums, _SMALLEST_SUM)
+            part = float(excess[present].max())
+            if part <= accuracy:
+                break
+            step = at.balancing_shift(0.1 * accuracy)
+            at = at.along(None, step)(1.0)
+            shift += step
+        part = min(max(part, 0.0), 1.0)
+        gW, gb = at.gradient()
+        entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)
+        mixed = (1.0 - part) * gW - part * self.objective.target_products
+        change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
+        # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can
+        # be subtracted first.
+        imbalance = float(gb @ (at.b - at.b.mean()))
+        return at, shift, part * entropy + change / (4.0 * l2) + imbalance
 
     def balancing_shift(self, accuracy: float) -> Array:
         """The change of b after which predictions have the column sums of D.
@@ -324,8 +387,7 @@ class _SparseObjectiveAt(ObjectiveAt):
         return np.log(factors)
 
     def _decrease_by_normalisation(self, factors: Array) -> Array:
-        """Decrease of the sum of each label, before its own factor, when rows are normalised
-        again."""
+        """Decrease of the sum of each label, before its own factor, by normalising rows again."""
         weights = self.objective.features.sample_weight
         change = (factors - 1.0).astype(self.objective.precision)
 
@@ -346,35 +408,3 @@ def _softmax(Z: Array) -> Array:
     totals = Z.sum(axis=1)
     Z /= totals[:, None]
     return totals
-
-
-def match_label_sums(
-    at: _SparseObjectiveAt, n: float, l2: float, goal: float
-) -> tuple[_SparseObjectiveAt, Array, float]:
-    """Change b so that predictions have nearly the column sums of D; returns that change and what
-    is added to the gap.
-
-    A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P +
-    e E``, E being the same distribution in every row, has the column sums of D and, X being
-    centred, ``X'Q = (1 - e) X'P``. Its entropy is at least ``(1 - e)`` that of P.
-    """
-    shift = np.zeros_like(at.b)
-    present = at.objective.degree_sums > 0
-    accuracy = at.objective.balance_accuracy * goal / n
-    for _ in range(_MAX_SWEEPS):
-        part = float(
-            np.max(at.prediction_excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM))
-        )
-        if part <= accuracy:
-            break
-        step = at.balancing_shift(0.1 * accuracy)
-        at = at.along(None, step)(1.0)
-        shift = shift + step
-    part = min(max(part, 0.0), 1.0)
-    gW, gb = at.gradient()
-    entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)
-    mixed = (1.0 - part) * gW - part * at.objective.target_products
-    change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
-    # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can be
-    # subtracted first.
-    return at, shift, part * entropy + change / (4.0 * l2) + float(gb @ (at.b - at.b.mean()))

@@ -1,11 +1,10 @@
-"""Softmax regression on label distributions: Newton's method with a Kronecker preconditioner and a
-certificate."""
+"""Softmax regression on label distributions: Newton's method with a certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -14,19 +13,19 @@ from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_objective import (
+    MAX_HALVINGS,
+    ROUNDING,
     LabelCurvatures,
     LocalObjective,
     ObjectiveAt,
+    SoftmaxObjective,
     SparseObjective,
-    match_label_sums,
 )
 from ldlearn.solvers.spd import conjugate_gradients, reciprocal
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels),
 # intercept b (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on
 # short rows run along long columns.
-_MAX_HALVINGS = 30  # of a step in a line search
-_ROUNDING = 1e-15  # an increase of the loss by this, relative to its terms, is rounding
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,7 @@ class SoftmaxFit:
 def loss_and_gradient(
     features: CentredMatrix, D: Array, l2: float, W: Array, b: Array
 ) -> tuple[float, Array, Array]:
-    r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 9 and 10 of the DLDL
-    paper).
+    r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient: Eqs. 9 and 10 of DLDL.
 
     Rows are weighted by the sample weights of the features. Here ``Z = (X - mean) W + b``: with an
     unpenalised intercept the same family of models, better conditioned.
@@ -116,73 +114,40 @@ def softmax_regression(
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    steps: dict[str, Any] = {
-        "l2": l2,
-        "start": start,
-        "tol": tol,
-        "rtol": rtol,
-        "max_iter": max_iter,
-    }
+    kind = SparseObjective if sparse.issparse(D) else LocalObjective
     with limit_blas_threads():
-        if sparse.issparse(D):
-            return minimize(SparseObjective(features, D), **steps, balance=match_label_sums)
-        return minimize(LocalObjective(features, D), **steps)
+        return minimize_softmax(
+            kind(features, D), l2=l2, start=start, tol=tol, rtol=rtol, max_iter=max_iter
+        )
 
 
-class Objective(Protocol):
-    """Divergence of the degrees D from the predictions, summed over the training rows."""
-
-    n: float  # sum of the sample weights
-    n_products: int  # multiplications by X or its transpose so far
-
-    @property
-    def features(self) -> CentredMatrix:
-        """Statistics of the columns of X."""
-
-    @property
-    def degree_sums(self) -> Array:
-        """Column sums of D."""
-
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> ObjectiveAt:
-        """The objective at coefficients; ``logits`` are those of an `ObjectiveAt` at the same
-        coefficients.
-
-        ``exact`` demands float64 throughout, for this one and for all that are derived from it.
-        """
-
-
-_Balance = Callable[[Any, float, float, float], tuple[Any, Array, float]]
-
-
-def minimize(
-    objective: Objective,
+def minimize_softmax(
+    objective: SoftmaxObjective,
     *,
     l2: float,
     start: SoftmaxFit | None,
     tol: float,
     rtol: float = 0.0,
     max_iter: int = 100,
-    balance: _Balance | None = None,
     max_cg_steps: int = 25,
     max_block_entries: int = 2 * 10**7,
 ) -> SoftmaxFit:
-    """`softmax_regression` for any `Objective`.
+    """`softmax_regression` for any objective.
 
-    ``balance(objective_at, n, l2, goal)`` returns the objective where predictions have the column
-    sums of D, the change of b, and what is added to the gap if the sums are only nearly the same;
-    by default Newton's method on b. After more than ``max_cg_steps`` conjugate gradient steps for
+    After more than ``max_cg_steps`` conjugate gradient steps for
     one direction the blocks of the Hessian become the preconditioner, if they have at most
     ``max_block_entries`` entries.
     """
     goal = tol * objective.n
-    problem = _SoftmaxProblem(objective, l2, goal, balance or _balance_intercept)
+    problem = _SoftmaxProblem(objective, l2, goal)
     point = problem.start(start)
     initial = point.loss
     blocks: _Solve | None = None
-    max_forcing = (
-        0.1  # relative accuracy of the first Newton systems; later ones are solved more accurately
-    )
+    # Relative accuracy of the first Newton systems; later ones are solved more accurately.
+    max_forcing = 0.1
     forcing = max_forcing
+    block_entries = len(point.theta[0]) * objective.features.m**2
+    blocks_fit = block_entries <= max_block_entries and not objective.has_many_labels
     n_iter = 0
     while True:
         if point.bound <= goal and not point.certified:
@@ -192,12 +157,8 @@ def minimize(
         problem.certifies = problem.goal == goal
         if point.bound <= problem.goal or n_iter == max_iter:
             break
-        direction = problem.newton_direction(
-            point, forcing, blocks or problem.preconditioner(point)
-        )
-        blocks_fit = (
-            point.theta.shape[1] * objective.features.m**2 <= max_block_entries and balance is None
-        )
+        solve = blocks or problem.preconditioner(point)
+        direction = problem.newton_direction(point, forcing, solve)
         if direction.n_steps > max_cg_steps and blocks_fit:
             blocks = problem.block_preconditioner(point)
         if direction.decrement <= 2.0 * problem.goal and (l2 == 0 or not problem.certifies):
@@ -213,9 +174,8 @@ def minimize(
             problem.add_secant(point, None if slow else lower)
         elif lower is None or (invisible and slow):
             break  # no further progress in floating point
-        if (
-            direction.decrement > 0.0
-        ):  # rounding may have made it negative, and the next direction is then as accurate
+        # Rounding may have made it negative, and the next direction is then as accurate.
+        if direction.decrement > 0.0:
             forcing = min(max_forcing, np.sqrt(direction.decrement / objective.n))
         point = lower or point
         n_iter += 1
@@ -223,16 +183,15 @@ def minimize(
         point = problem.certify(point.theta, point.objective)
         converged = point.bound <= goal
     coef = point.theta[:-1]
-    intercept = point.theta[-1] - objective.features.mean @ coef
     return SoftmaxFit(
-        coef,
-        intercept,
-        point.objective.logits,
-        point.loss,
-        point.bound,
-        n_iter,
-        objective.n_products,
-        converged,
+        coef=coef,
+        intercept=point.theta[-1] - objective.features.mean @ coef,
+        logits=point.objective.logits,
+        loss=point.loss,
+        gap=point.bound,
+        n_iter=n_iter,
+        n_products=objective.n_products,
+        converged=converged,
     )
 
 
@@ -265,8 +224,7 @@ class _Direction:
 class _SoftmaxProblem:
     """Loss, gradient and Hessian with the penalty, and the steps of the solver."""
 
-    def __init__(self, objective: Objective, l2: float, goal: float, balance: _Balance) -> None:
-        self.balance = balance
+    def __init__(self, objective: SoftmaxObjective, l2: float, goal: float) -> None:
         self.objective = objective
         self.features = objective.features
         self.l2 = l2
@@ -274,18 +232,16 @@ class _SoftmaxProblem:
         self.certifies = True  # whether the goal has to be certified
         # For second derivatives; None if they turn out to be too inaccurate. A sample may miss one
         # of many labels.
-        self.sample = objective.features.hessian_sample if balance is _balance_intercept else None
-        self.secants: list[
-            tuple[Array, Array, float]
-        ] = []  # steps, changes of the gradient, their inner products
+        self.sample = None if objective.has_many_labels else objective.features.hessian_sample
+        # Steps, changes of the gradient, their inner products.
+        self.secants: list[tuple[Array, Array, float]] = []
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or zero coefficients and the optimal intercept for them."""
         if fit is not None:
-            theta = np.vstack(
-                [_subtract_label_means(fit.coef), fit.intercept + self.features.mean @ fit.coef]
-            )
-            return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
+            coef = _subtract_label_means(fit.coef)
+            b = fit.intercept + self.features.mean @ fit.coef
+            return self.point(np.vstack([coef, b]), self.objective.at(coef, b, logits=fit.logits))
         degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
         if self.features.fit_intercept:
@@ -294,9 +250,8 @@ class _SoftmaxProblem:
         return self.point(theta, self.objective.at(theta[:-1], theta[-1]))
 
     def point(self, theta: Array, objective: ObjectiveAt) -> _Point:
-        gradient = _subtract_label_means(
-            self.add_penalty_derivative(np.vstack(objective.gradient()), theta)
-        )
+        gradient = self.add_penalty_derivative(np.vstack(objective.gradient()), theta)
+        gradient = _subtract_label_means(gradient)
         point = _Point(theta, objective, self.loss(theta, objective), gradient, np.inf)
         if self.l2 > 0:
             point.bound = point.squared_slope / (4.0 * self.l2)
@@ -311,20 +266,20 @@ class _SoftmaxProblem:
         return product
 
     def rounding_error(self, point: _Point) -> float:
-        return _ROUNDING * (abs(point.loss) + self.objective.n)
+        return ROUNDING * (abs(point.loss) + self.objective.n)
 
     def in_float64(self, theta: Array, objective: ObjectiveAt) -> ObjectiveAt:
         """The objective with logits recomputed in float64 unless they were."""
-        return (
-            objective if objective.exact else self.objective.at(theta[:-1], theta[-1], exact=True)
-        )
+        if objective.exact:
+            return objective
+        return self.objective.at(theta[:-1], theta[-1], exact=True)
 
     def certify(self, theta: Array, objective: ObjectiveAt) -> _Point:
         """The same coefficients in float64, with the optimal intercept for them."""
         objective = self.in_float64(theta, objective)
         left = 0.0
         if self.features.fit_intercept:
-            objective, shift, left = self.balance(objective, self.objective.n, self.l2, self.goal)
+            objective, shift, left = objective.balance(self.l2, self.goal)
             theta = np.vstack([theta[:-1], theta[-1] + shift])
         point = self.point(theta, objective)
         point.bound = max(point.bound + left, 0.0)  # below 0 by rounding alone
@@ -349,32 +304,29 @@ class _SoftmaxProblem:
             factor = self.objective.n / rows.n
 
         def hessian_product(s: Array) -> Array:
-            return self.add_penalty_derivative(
-                factor * np.vstack(at.hessian_product(s[:-1], s[-1])), s
-            )
+            product = factor * np.vstack(at.hessian_product(s[:-1], s[-1]))
+            return self.add_penalty_derivative(product, s)
 
-        max_steps = self.features.m * r.shape[1]
         theta, r, n_steps = conjugate_gradients(
             hessian_product,
             solve,
             r,
             rtol=forcing,
-            max_steps=max_steps,
+            max_steps=self.features.m * r.shape[1],
             is_solved=self._is_negligible,
         )
-        for (step, change, product), coefficient in zip(
-            self.secants, reversed(coefficients), strict=True
-        ):
-            theta = theta + (coefficient - float(np.vdot(change, theta)) / product) * step
+        for step, change, product in self.secants:
+            coefficient = coefficients.pop() - float(np.vdot(change, theta)) / product
+            theta = theta + coefficient * step
         # A step is expected to reduce the distance to the minimum by 100, or 20 with a sampled
         # Hessian.
-        near = point.bound <= (100.0 if self.sample is None else 20.0) * self.goal
+        reduction = 100.0 if self.sample is None else 20.0
+        near = point.bound <= reduction * self.goal
         is_last = self.certifies and near and self._is_negligible(r)
         return _Direction(theta, -float(np.vdot(point.gradient, theta)), n_steps, is_last)
 
     def add_secant(self, point: _Point, lower: _Point | None) -> None:
-        """Learn the curvature along a step; without progress (None) forget the sample and the
-        secants."""
+        """Learn the curvature along a step; without one forget the sample and the secants."""
         if lower is None:
             self.sample = None
             self.secants = []
@@ -390,22 +342,19 @@ class _SoftmaxProblem:
         return bool(np.vdot(residual[:-1], residual[:-1]) <= 0.1 * 4.0 * self.l2 * self.goal)
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
-        """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None
-        if none does."""
+        """The point at the first of 1, 1/2, 1/4, ... steps that lowers the loss enough, or None."""
         along = point.objective.along(direction.theta[:-1], direction.theta[-1])
-        for t in 0.5 ** np.arange(_MAX_HALVINGS):
+        highest = point.loss + self.rounding_error(point)
+        for t in 0.5 ** np.arange(MAX_HALVINGS):
             theta = point.theta + t * direction.theta
             objective = along(t)
-            if self.loss(
-                theta, objective
-            ) <= point.loss - 1e-4 * t * direction.decrement + self.rounding_error(point):
+            if self.loss(theta, objective) <= highest - 1e-4 * t * direction.decrement:
                 finish = self.certify if direction.is_last and t == 1.0 else self.point
                 return finish(theta, objective)
         return None
 
     def preconditioner(self, point: _Point) -> _Solve:
-        """Solve with ``scatter (x) C + 2 l2 I`` (coefficients) and ``n C`` (intercept), C being the
-        mean curvature.
+        """Solve with ``scatter (x) C + 2 l2 I`` for W and ``n C`` for b, C the mean curvature.
 
         With many labels C is diagonal. Then features can be centred for each label by their mean
         under its predictions: around it they spread about as much as overall (exactly so for normal
@@ -434,10 +383,9 @@ class _SoftmaxProblem:
         return lambda g: np.vstack([solve(g[:-1]), g[-1] * inverse])
 
     def block_preconditioner(self, point: _Point) -> _Solve:
-        """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X -
-        mean, 1].
+        """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian.
 
-        Directions in which all labels change alike are not in the blocks; they are projected out.
+        Z is ``[X - mean, 1]``. Directions in which all labels change alike are not in the blocks; they are projected out.
         """
         objective: Any = point.objective
         blocks = [_block_solver(scatter, self.l2) for scatter in objective.label_scatters()]
@@ -452,44 +400,13 @@ class _SoftmaxProblem:
 
 
 def _subtract_label_means(A: Array) -> Array:
-    """A minus its mean over labels: predictions do not depend on it, and it vanishes at the
-    optimum."""
-    return A - A.sum(axis=-1, keepdims=True) / A.shape[-1]  # `mean` does the same in twice the time
-
-
-def _balance_intercept(
-    objective: ObjectiveAt, n: float, l2: float, goal: float
-) -> tuple[ObjectiveAt, Array, float]:
-    """Change b so that predictions have the column sums of D, by damped Newton steps; returns the
-    change of b, too.
-
-    If these sums are not reached, infinity is added to the bound of the distance to the minimum.
-    """
-    balanced = 1e-13 * n  # up to rounding
-    total = np.zeros_like(objective.prediction_excess())
-    for _ in range(_MAX_HALVINGS):
-        excess = objective.prediction_excess()
-        if np.abs(excess).max() <= balanced:
-            break
-        values, U = np.linalg.eigh(objective.mean_curvature())
-        step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
-        before = objective
-        along = objective.along(None, step)
-        for t in 0.5 ** np.arange(_MAX_HALVINGS):
-            objective = along(t)
-            if objective.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
-                break
-        total += t * step
-    return (
-        objective,
-        total,
-        0.0 if np.abs(objective.prediction_excess()).max() <= balanced else np.inf,
-    )
+    """A minus its mean over labels, on which predictions do not depend and which is optimally 0."""
+    # `mean` does the same in twice the time.
+    return A - A.sum(axis=-1, keepdims=True) / A.shape[-1]
 
 
 def _block_solver(scatter: Array, l2: float) -> _Solve:
-    """Solve with a factorised block of the Hessian, its rows and columns scaled to a unit
-    diagonal."""
+    """Solve with a factorised block of the Hessian, scaled to a unit diagonal."""
     diagonal = np.einsum("ii->i", scatter)
     diagonal[:-1] += 2.0 * l2
     scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
@@ -497,8 +414,7 @@ def _block_solver(scatter: Array, l2: float) -> _Solve:
     diagonal[:] = 1.0 + 1e-10  # collinear or constant features must not stop the factorisation
     try:
         factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
-    except (
-        linalg.LinAlgError
-    ):  # more rounding than the ridge makes up for: the diagonal serves as well, if slower
+    except linalg.LinAlgError:
+        # More rounding than the ridge makes up for: the diagonal serves as well, if slower.
         return lambda g: scale**2 * g
     return lambda g: scale * linalg.cho_solve(factor, scale * g, check_finite=False)

@@ -15,10 +15,11 @@ from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y
-# (n_samples, n_labels); coef W (n_features, n_labels), intercept b (n_labels,). P(y_j = 1) = 1 -
-# exp(-exp(theta_j)), where random number of raters:  theta = log_softmax(Z) + log_rate + offset,
-# fixed raters:             theta = ln(-ln(1 - softmax(Z))) + log_rate + offset. The likelihood of
-# 0/1 labels given theta is in `ldlearn.core.votes`.
+# (n_samples, n_labels); coef W (n_features, n_labels), intercept b (n_labels,).
+# P(y_j = 1) = 1 - exp(-exp(theta_j)), where
+#     random number of raters:  theta = log_softmax(Z) + log_rate + offset,
+#     fixed raters:             theta = ln(-ln(1 - softmax(Z))) + log_rate + offset.
+# The likelihood of 0/1 labels given theta is in `ldlearn.core.votes`.
 
 
 @dataclass(frozen=True)
@@ -101,33 +102,47 @@ def vote_regression(
     weights = label_weights(features.sample_weight, observed)
     if weights is not None:
         weights = np.vstack([weights, np.ones((1, weights.shape[1]))])
-    offsets = np.asarray(offset, dtype=np.float64)
-    if offsets.ndim:  # the added row has the mean
-        offsets = np.append(offsets, np.average(offsets, weights=features.sample_weight))
+    if np.ndim(offset):  # the added row has the mean
+        offset = np.append(offset, np.average(offset, weights=features.sample_weight))
     with_added_row = np.vstack([Y, np.full(Y.shape[1], 0.5)])
-    link = CompetingLabels(with_added_row, weights, weak_prior, offsets, fixed_raters)
-    fit = minimize(_LocalVotes(features, link), l2=l2, start=start, tol=tol, max_iter=max_iter)
+    link = CompetingLabels(with_added_row, weights, weak_prior, offset, fixed_raters)
+    votes = _LocalVotes(features, link)
+    fit = minimize_votes(votes, l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
 
-def minimize(
+def minimize_votes(
     votes: VoteObjective, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int
 ) -> VoteFit:
-    """`vote_regression` for any objective, which alone has access to the rows (in memory or on a
-    cluster)."""
+    """`vote_regression` for any objective, whose rows may be in memory or on a cluster."""
+    ridge = np.append(np.full(votes.n_coef, 2.0 * l2), np.zeros(votes.c + 1))
+
+    def penalised_loss(point: VoteObjectiveAt) -> float:
+        return point.loss + 0.5 * float(ridge @ point.v**2)
+
     point = votes.at(votes.start(start))
-    path = [point.loss + l2 * votes.squared_norm(point.v)]
+    path = [penalised_loss(point)]
     while True:
         derivatives = point.derivatives()
-        gradient = votes.add_penalty_derivative(derivatives.gradient, point.v, l2)
-        direction = _newton_direction(votes, derivatives, gradient, l2)
+        gradient = derivatives.gradient + ridge * point.v
+
+        def hessian_product(s: Array, of_loss: Any = derivatives.hessian_product) -> Array:
+            return np.asarray(of_loss(s) + ridge * s)
+
+        direction, _, _ = conjugate_gradients(
+            hessian_product,
+            votes.preconditioner(derivatives.mean_curvature, l2),
+            -gradient,
+            rtol=0.1,
+            max_steps=min(200, len(gradient)),
+        )
         decrement = -float(gradient @ direction)
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
         for t in 0.5 ** np.arange(40):
             lower = votes.at(point.v + t * direction)
-            loss = lower.loss + l2 * votes.squared_norm(lower.v)
+            loss = penalised_loss(lower)
             if loss <= path[-1] - 1e-4 * t * decrement:
                 break
         else:  # no further decrease in floating point
@@ -135,44 +150,29 @@ def minimize(
             break
         point = lower
         path.append(loss)
-        if (
-            converged
-        ):  # the direction is known: take the last step, which may improve the fit considerably
+        # The last direction is known: its step may improve the fit considerably.
+        if converged:
             break
     W, b, log_rate = votes.split_parameters(point.v)
-    intercept = b - votes.features.mean @ W
     return VoteFit(
-        W,
-        intercept,
-        log_rate,
-        point.scores,
-        path[-1],
-        np.array(path),
-        len(path) - 1,
-        bool(converged),
+        coef=W,
+        intercept=b - votes.features.mean @ W,
+        log_rate=log_rate,
+        scores=point.scores,
+        loss=path[-1],
+        path=np.array(path),
+        n_iter=len(path) - 1,
+        converged=bool(converged),
     )
-
-
-def _newton_direction(
-    votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float
-) -> Array:
-    def hessian_product(s: Array) -> Array:
-        return votes.add_penalty_derivative(derivatives.hessian_product(s), s, l2)
-
-    solve = votes.preconditioner(derivatives.mean_curvature, l2)
-    max_steps = min(200, len(gradient))
-    return conjugate_gradients(hessian_product, solve, -gradient, rtol=0.1, max_steps=max_steps)[0]
 
 
 class Derivatives(NamedTuple):
-    """Derivatives of the loss for Newton's method: in scores and ln(lambda), or in the parameters
-    that give them."""
+    """Derivatives of the loss, in scores and ln(lambda) or in the parameters that give them."""
 
     gradient: Any
     hessian_product: Callable[..., Any]  # the Hessian times a change
-    mean_curvature: (
-        Array  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
-    )
+    # (c + 1, c + 1): mean over rows in scores and ln(lambda), without its negative part
+    mean_curvature: Array
 
 
 class VoteObjectiveAt(NamedTuple):
@@ -185,19 +185,14 @@ class VoteObjectiveAt(NamedTuple):
 
 
 class VoteObjective:
-    """Negative log-likelihood of 0/1 labels as a function of (W, b, ln lambda), which are kept as
-    one vector."""
+    """Negative log-likelihood of 0/1 labels as a function of the vector (W, b, ln lambda)."""
 
     def __init__(self, features: CentredMatrix, constant: tuple[Array, float]) -> None:
         """``constant`` are the best scores, the same for all rows, and ln(lambda)."""
         self.features = features
         self.constant = constant
-        self.c = n_labels = len(constant[0])
-        self.n_coef = features.m * n_labels
-        free = np.append(np.full(n_labels, features.fit_intercept), True)
-        self._free = np.outer(
-            free, free
-        )  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
+        self.c = len(constant[0])
+        self.n_coef = features.m * self.c
 
     def at(self, v: Array) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters."""
@@ -208,87 +203,70 @@ class VoteObjective:
         W = v[: self.n_coef].reshape(self.features.m, self.c)
         return W, v[self.n_coef : -1], float(v[-1])
 
-    def join_parameters(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
-        """Inverse of `split_parameters`; ``added`` is that of the added row, whose centred features
-        are 0, to b."""
-        return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
+    def join_parameters(self, W: Array, b: Array, rate: float) -> Array:
+        """Inverse of `split_parameters`."""
+        return np.concatenate([W.ravel(), b * self.features.fit_intercept, [rate]])
 
     def start(self, earlier: VoteFit | None) -> Array:
         """An earlier fit, or the best model without features."""
-        if earlier is not None:
-            centred = earlier.intercept + self.features.mean @ earlier.coef
-            return self.join_parameters(earlier.coef, centred, earlier.log_rate)
-        b, rate = self.constant
-        return self.join_parameters(
-            np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate
-        )
-
-    def squared_norm(self, v: Array) -> float:
-        """``|W|^2``."""
-        return float(v[: self.n_coef] @ v[: self.n_coef])
-
-    def add_penalty_derivative(self, product: Array, v: Array, l2: float) -> Array:
-        """A derivative of the loss at v, or along v, to which that of the penalty is added."""
-        product[: self.n_coef] += 2.0 * l2 * v[: self.n_coef]
-        return product
+        if earlier is None:
+            b, log_rate = self.constant
+            return self.join_parameters(np.zeros(self.n_coef), b, log_rate)
+        centred = earlier.intercept + self.features.mean @ earlier.coef
+        return self.join_parameters(earlier.coef, centred, earlier.log_rate)
 
     def preconditioner(self, M: Array, l2: float) -> Callable[[Array], Array]:
-        """Solve with ``scatter (x) M + 2 l2 I`` for the coefficients and ``n M`` for intercepts and
-        ln(lambda)."""
+        """Solve with ``scatter (x) M + 2 l2 I`` for W and ``n M`` for b and ln(lambda)."""
         values, U = np.linalg.eigh(M[:-1, :-1])
-        ridge = self.features.ridge_solver(values, l2)
-        inner = linalg.pinvh(self.features.total * np.where(self._free, M, 0.0), rtol=1e-10)
+        ridge_solve = self.features.ridge_solver(values, l2)
+        is_free = np.append(np.full(self.c, self.features.fit_intercept), True)
+        inner = np.where(np.outer(is_free, is_free), self.features.total * M, 0.0)
+        inverse = linalg.pinvh(inner, rtol=1e-10)
 
         def solve(g: Array) -> Array:
-            step = ridge(self.split_parameters(g)[0] @ U) @ U.T
-            return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
+            step = ridge_solve(self.split_parameters(g)[0] @ U) @ U.T
+            return np.concatenate([step.ravel(), inverse @ g[self.n_coef :]])
 
         return solve
 
 
 class _LocalVotes(VoteObjective):
-    """Rows in memory, followed by a row of mean features."""
+    """Rows in memory, followed by a row of mean features, whose centred features are 0."""
 
     def __init__(self, features: CentredMatrix, link: CompetingLabels) -> None:
         super().__init__(features, link.best_constant())
         self.link = link
 
     def at(self, v: Array) -> VoteObjectiveAt:
-        Z, rate = self._scores(v)
-        loss, derivatives = self.link.at(Z, rate)
+        Z, log_rate = self._scores(v)
+        loss, score_derivatives = self.link.at(Z, log_rate)
 
-        def parameter_derivatives() -> Derivatives:
-            found = derivatives()
+        def derivatives() -> Derivatives:
+            gradient, hessian_product, curvature = score_derivatives()
             return Derivatives(
-                self._parameter_gradient(*found.gradient),
-                lambda s: self._parameter_gradient(*found.hessian_product(*self._scores(s))),
-                found.mean_curvature,
+                self._parameter_gradient(*gradient),
+                lambda s: self._parameter_gradient(*hessian_product(*self._scores(s))),
+                curvature,
             )
 
-        return VoteObjectiveAt(v, loss, parameter_derivatives, Z)
+        return VoteObjectiveAt(v, loss, derivatives, Z)
 
     def _scores(self, v: Array) -> tuple[Array, float]:
-        W, b, rate = self.split_parameters(v)
+        W, b, log_rate = self.split_parameters(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
         Z[:-1] = self.features.linear_predictor(W, b)
         Z[-1] = b
-        return Z, rate
+        return Z, log_rate
 
     def _parameter_gradient(self, R: Array, rate: float) -> Array:
         """The gradient in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_product(R[:-1])
-        return self.join_parameters(gW, gb, rate, R[-1])
-
-
-_LinkAt = tuple[
-    float, Callable[[], Derivatives]
-]  # the loss at scores and ln(lambda), and its derivatives
+        return self.join_parameters(gW, gb + R[-1], rate)
 
 
 @dataclass(frozen=True)
 class CompetingLabels:
-    """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes
-    of a row.
+    """Labels that compete for the votes of a row: theta depends on the softmax of its scores.
 
     ``weights`` are those of the labels (`label_weights`); the last row may be that of a weak prior.
     """
@@ -299,21 +277,31 @@ class CompetingLabels:
     offset: float | Array = 0.0
     fixed_raters: bool = False
 
-    def at(self, Z: Array, log_rate: float) -> _LinkAt:
-        """Negative log-likelihood and its derivatives."""
+    def at(self, Z: Array, log_rate: float) -> tuple[float, Callable[[], Derivatives]]:
+        """Negative log-likelihood and log-prior, and a function that computes its derivatives."""
         logP = log_softmax(Z)
         theta, dtheta, d2theta = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
-        return self.loss(theta), lambda: self._vote_derivatives(
-            np.exp(logP), theta, dtheta, d2theta
-        )
+        losses = vote_losses(theta, self.Y)
+        if self.weak_prior:
+            losses[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
+
+        def derivatives() -> Derivatives:
+            return self._vote_derivatives(np.exp(logP), theta, dtheta, d2theta)
+
+        return float(self._apply_weights(losses).sum()), derivatives
 
     def _vote_derivatives(
         self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float
     ) -> Derivatives:
-        u, h = self.loss_derivatives(
-            theta
-        )  # in theta, whose derivatives in ln p are dtheta and d2theta
+        """``dtheta`` and ``d2theta`` are the derivatives of theta in ln p."""
+        u, h = vote_slopes(theta, self.Y)
+        if self.weak_prior:
+            tanh = np.tanh(0.5 * theta[-1])
+            u[-1] = 0.5 * tanh
+            h[-1] = 0.25 * (1.0 - tanh**2)
+        u = self._apply_weights(u)
+        h = self._apply_weights(h)
         s = u * dtheta
         r = h * dtheta
         f = r * dtheta
@@ -329,28 +317,12 @@ class CompetingLabels:
             V = v.sum(axis=1, keepdims=True)
             # The last term comes from the softmax's own curvature; it and `d2theta` alone can be
             # negative.
-            return v - P * V - U * (weighted - P * mean), float(
-                (r * change).sum() + h_total * drate
-            )
+            in_scores = v - P * V - U * (weighted - P * mean)
+            return in_scores, float((r * change).sum() + h_total * drate)
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
-        return Derivatives((s - P * U, float(u.sum())), hessian_product, curvature / self.total)
-
-    def loss(self, theta: Array) -> float:
-        """Negative log-likelihood and log-prior."""
-        found = vote_losses(theta, self.Y)
-        if self.weak_prior:
-            found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
-        return float(self._apply_weights(found).sum())
-
-    def loss_derivatives(self, theta: Array) -> tuple[Array, Array]:
-        """First and second derivatives of the loss of each label."""
-        first, second = vote_slopes(theta, self.Y)
-        if self.weak_prior:
-            tanh = np.tanh(0.5 * theta[-1])
-            first[-1] = 0.5 * tanh
-            second[-1] = 0.25 * (1.0 - tanh**2)
-        return self._apply_weights(first), self._apply_weights(second)
+        gradient = s - P * U, float(u.sum())
+        return Derivatives(gradient, hessian_product, curvature / self.total)
 
     def _apply_weights(self, A: Array) -> Array:
         return A if self.weights is None else A * self.weights
@@ -369,18 +341,16 @@ class CompetingLabels:
 
 
 def vote_curvature(P: Array, f: Array, r: Array, i: Array, bent: Array | float = 0.0) -> Array:
-    """Second derivative in the scores and ln(lambda), summed over rows, of shape (n_labels + 1,
-    n_labels + 1).
+    """Second derivative in the scores and ln(lambda), summed over rows.
 
     That of a row in its scores is ``sum_j f_j (e_j - p)(e_j - p)' + bent (diag(p) - p p')``; r is
     the one in scores and ln(lambda), before it is centred, and i the one in ln(lambda).
     """
     cross = f.T @ P
-    C = (
-        np.diag((f + bent * P).sum(axis=0))
-        - cross
-        - cross.T
-        + ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
-    )
+    outer = ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
     q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
-    return np.block([[C, q[:, None]], [q[None, :], i.sum().reshape(1, 1)]])
+    curvature = np.empty((len(q) + 1, len(q) + 1))
+    curvature[:-1, :-1] = np.diag((f + bent * P).sum(axis=0)) - cross - cross.T + outer
+    curvature[:-1, -1] = curvature[-1, :-1] = q
+    curvature[-1, -1] = i.sum()
+    return curvature
