@@ -24,7 +24,9 @@ def test_loss_is_the_metric(loss, monkeypatch):
     _, D = make_problem(seed=0)
     _, P = make_problem(seed=1)
     D[0] = [0.0, 0.0, 1.0, 0.0, 0.0]
-    np.testing.assert_allclose(OLDL(loss=loss)._row_losses(D, P)[0], per_row(loss, D, P), atol=1e-12)
+    np.testing.assert_allclose(
+        OLDL(loss=loss)._row_losses(D, P)[0], per_row(loss, D, P), atol=1e-12
+    )
 
 
 @LOSSES
@@ -52,7 +54,8 @@ def test_predictions_that_are_zero_have_a_finite_gradient():
 def test_own_metric_is_better_than_with_softmax_regression(loss):
     X, D = make_problem()
     fits = [
-        model.fit(X, D).predict(X) for model in (OLDL(loss=loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())
+        model.fit(X, D).predict(X)
+        for model in (OLDL(loss=loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())
     ]
     own, other, constant = (METRICS[loss].function(D, P) for P in fits)
     assert own < other < 0.7 * constant

@@ -8,8 +8,8 @@ from sklearn.utils import get_tags
 
 from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.base import LabelEstimator
-from ldlearn.base.errors import raise_input_errors
 from ldlearn.base.discovery import estimator_name, find_estimator
+from ldlearn.base.errors import raise_input_errors
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.enhancement import UniformLE
 from ldlearn.exceptions import ParameterError
