@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from ldlearn.tables import fit_table
+from ldlearn.tables import ColumnOptions, fit_table
 from ldlearn.tables.table_fit import describe_signal
 
 N_UNITS = 100
@@ -42,10 +42,11 @@ def noise_table(seed: int, kind: str) -> pd.DataFrame:
 
 def is_called_informative(seed: int, kind: str) -> bool:
     """Whether a fit calls the features of a table of noise informative."""
-    named = {"groups": "unit"} if kind == "grouped" else {"ignore": "unit"}
+    role = "groups" if kind == "grouped" else "ignore"
+    columns = ColumnOptions(**{role: "unit"})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = fit_table(noise_table(seed, kind), LABELS, seed=seed, **named)
+        model = fit_table(noise_table(seed, kind), LABELS, seed=seed, columns=columns)
     return describe_signal(model.facts["holdout"]).startswith("Informative")
 
 

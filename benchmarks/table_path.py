@@ -24,7 +24,10 @@ import numpy as np
 import pandas as pd
 
 LABELS = ["l0", "l1", "l2", "l3"]
-FIT = "model = ldlearn.tables.fit_table(data, 'l0:l3', folder + '/model.ldl', holdout=0)"
+FIT = (
+    "model = ldlearn.tables.fit_table(data, 'l0:l3', holdout=0); "
+    "ldlearn.tables.save_model(model, folder + '/model.ldl')"
+)
 ARRAYS = (
     "table = pd.read_csv(data); X, Y = model.transform(table), table[['l0', 'l1', 'l2', "
     "'l3']].to_numpy()"

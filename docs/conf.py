@@ -50,6 +50,7 @@ executed_not = ["research/defaults"]  # its figures come from a benchmark that i
 # Reference
 autosummary_generate = False  # the extension reference writes these pages
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 autodoc_use_type_comments = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
 )
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
-from ldlearn.tables import TableModel, save_model
+from ldlearn.tables import ColumnOptions, TableModel, save_model
 from ldlearn.tables.model_schema import _RECORDS, find_schema
 
 MEGABYTES = 200
@@ -69,8 +69,8 @@ for path in paths:
         outcome = str(error)
     except Exception as error:
         outcome = f"UNEXPECTED {error!r}"
-    seconds = time.process_time() - start
-    print(json.dumps([outcome, seconds, megabytes("VmHWM") - before]), flush=True)
+    elapsed = time.process_time() - start
+    print(json.dumps([outcome, elapsed, megabytes("VmHWM") - before]), flush=True)
 """
 
 
@@ -231,7 +231,7 @@ def sound_models(folder: Path) -> dict[str, ModelFile]:
         Normalizer(),
     ]
     exact = {"beta": 10.0, "gamma": 1.0}
-    columns = {"features": ["height", "wet", "place", "key"], "text": ["key"]}
+    columns = ColumnOptions(features=["height", "wet", "place", "key"], text=["key"])
     found = {}
 
     def add(name: str, model: Any, **options: Any) -> None:
@@ -248,7 +248,7 @@ def sound_models(folder: Path) -> dict[str, ModelFile]:
         for joint in (DLDL(**exact), VoteLDL()):
             add(f"{type(joint).__name__} with intervals", joint.fit(X, Y), intervals=True)
         for estimator in (DLDL(**exact), FromClassifier(), StackedLDL(teacher=DLDL(**exact))):
-            model = TableModel.fit(make_table(), LABELS, **columns, estimator=estimator)
+            model = TableModel.fit(make_table(), LABELS, columns=columns, estimator=estimator)
             add(f"table of {type(estimator).__name__}", model)
     return found
 

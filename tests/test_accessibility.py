@@ -9,7 +9,7 @@ from example_tables import LABELS, make_table
 from synthetic_records import DATASETS, METHODS, make_records, only_metrics
 
 from ldlearn.reporting import Report
-from ldlearn.tables import describe_file, fit_table, write_card
+from ldlearn.tables import ColumnOptions, describe_file, fit_table, save_model, write_card
 
 # axe-core checks every element, so two data sets and one or two methods of each kind suffice.
 TWO_SETS = {
@@ -101,7 +101,12 @@ def test_report_without_truth_has_no_violations(browser, tmp_path):
 
 def test_model_card_has_no_violations(browser, tmp_path):
     make_table().to_csv(tmp_path / "data.csv", index=False)
-    fit_table(str(tmp_path / "data.csv"), LABELS, str(tmp_path / "m.ldl"), id="key", holdout=0.25)
+    save_model(
+        fit_table(
+            str(tmp_path / "data.csv"), LABELS, holdout=0.25, columns=ColumnOptions(id="key")
+        ),
+        str(tmp_path / "m.ldl"),
+    )
     write_card(describe_file(tmp_path / "m.ldl"), tmp_path / "card.html")
     assert violations_of_file(browser, tmp_path / "card.html") == []
 

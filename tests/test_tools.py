@@ -26,7 +26,10 @@ def load(name):
     return module
 
 
-mutants, test_everywhere, install = load("mutants"), load("test_everywhere"), load("install")
+mutants = load("mutants")
+test_everywhere = load("test_everywhere")
+install = load("install")
+draw_architecture = load("draw_architecture")
 
 
 def test_importing_the_tools_does_not_change_the_environment(monkeypatch):
@@ -213,6 +216,12 @@ def test_tests_of_a_mutant_may_start_processes(monkeypatch):
     monkeypatch.setattr(mutants, "COPIED", ())
     monkeypatch.setattr(mutants, "first_failure", lambda *_: f"daemon: {process.daemon}")
     assert mutants.noticing_test((None, (), 1)) == "daemon: False"
+
+
+@pytest.mark.parametrize("name", ["architecture-light.svg", "architecture-dark.svg"])
+def test_picture_of_the_layers_is_up_to_date(name):
+    stored = (draw_architecture.TARGET / name).read_text(encoding="utf-8")
+    assert stored == draw_architecture.pictures()[name], "run python tools/draw_architecture.py"
 
 
 def test_matrix_covers_all_settings():

@@ -340,16 +340,18 @@ def run(mutants: Sequence[Mutant], reasons: dict[str, str], jobs: int, minutes: 
     start = time.monotonic()
     tried, survivors = 0, []
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        sets = sorted({tests_of(mutant.file) for mutant in mutants})
-        unchanged = [(None, tests, 1e6) for tests in sets]
+        folders = sorted({tests_of(mutant.file)[-1:] for mutant in mutants})
+        unchanged = [(None, folder, 1e6) for folder in folders]
         limits = {}
-        for tests, (failed, seconds) in zip(
-            sets, pool.map(noticing_test, unchanged, chunksize=1), strict=True
-        ):
+        found = pool.map(noticing_test, unchanged, chunksize=1)
+        for folder, (failed, seconds) in zip(folders, found, strict=True):
             if failed:
                 sys.exit(f"fails without a mutant: {failed}")
-            limits[tests] = 30 + 3 * seconds
-        tasks = [(m, tests_of(m.file), limits[tests_of(m.file)]) for m in mutants]
+            limits[folder] = 30 + 3 * seconds
+        tasks = []
+        for mutant in mutants:
+            tests = tests_of(mutant.file)
+            tasks.append((mutant, tests, limits[tests[-1:]]))
         for mutant, (test, _) in zip(mutants, pool.imap(noticing_test, tasks), strict=True):
             outcome = f"noticed by {test}" if test else reasons.get(mutant.key, "SURVIVED")
             print(f"{mutant.key}: {outcome}", flush=True)

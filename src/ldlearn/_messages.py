@@ -118,7 +118,7 @@ def describe_rows(mask: Any, rows: Sequence[object] | None = None, max_rows: int
         How many rows are named; the others are counted.
     """
     found = np.flatnonzero(mask)
-    named = found[:max_rows]
+    named = found[:max_rows].tolist()
     if rows is not None:
         named = [rows[row] for row in named]
     text = "rows " if len(found) > 1 else "row "

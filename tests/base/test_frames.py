@@ -22,7 +22,7 @@ from ldlearn import (
     VoteLDL,
 )
 from ldlearn.exceptions import ParameterError
-from ldlearn.tables import TableModel, load_model, save_model
+from ldlearn.tables import ColumnOptions, TableModel, load_model, save_model
 
 LABELS = ["sky", "mountain", "sea"]
 FIXED = {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "max_iter": 2}
@@ -148,7 +148,9 @@ def test_table_model_returns_the_type_of_its_input(data, id):
     estimator = DLDL(**FIXED).set_output(
         transform="pandas"
     )  # ignored: the table determines the type
-    model = TableModel.fit(table, LABELS, features=["a", "b"], estimator=estimator, id=id)
+    model = TableModel.fit(
+        table, LABELS, estimator=estimator, columns=ColumnOptions(features=["a", "b"], id=id)
+    )
     for method in (model.predict, model.enhance):
         frame, other = method(table), method(pl.from_pandas(table))
         assert list(frame.index) == list(table.index)

@@ -10,7 +10,8 @@ import pytest
 from ldlearn.evaluation import read_records
 from ldlearn.experiments import load_plan, plan_for_table, run_plan
 from ldlearn.reporting import write_report
-from ldlearn.tables import PreparedTable, TableModel, prepare_table
+from ldlearn.tables import ColumnOptions, PreparedTable, TableModel, prepare_table
+from ldlearn.tables.columns import ColumnType
 
 QUICK = "VoteLDL,PriorLE,UniformLE+MeanLDL"
 LABELS = ["sky", "sea", "sun"]
@@ -162,9 +163,9 @@ def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, thr
 
 
 def test_preprocessing_is_fitted_on_training_rows(files):
-    table = prepare_table("logical.csv", "sky:sun", id="photo")
+    table = prepare_table("logical.csv", "sky:sun", columns=ColumnOptions(id="photo"))
     assert isinstance(table, PreparedTable)
-    assert table.types.texts == ("caption",)
+    assert table.types.select(ColumnType.TEXT) == ("caption",)
     train, rest = np.arange(20), np.arange(20, 60)
     ours, others = table.features(train, rest)
     height = table.frame["height"].to_numpy()[:20]
@@ -183,13 +184,15 @@ def test_preprocessing_is_fitted_on_training_rows(files):
 
 
 def test_column_options_are_those_of_fit(files):
-    table = prepare_table("logical.csv", "sky:sun", id="photo")
-    model = TableModel.fit(pd.read_csv("logical.csv"), LABELS, id="photo")
+    table = prepare_table("logical.csv", "sky:sun", columns=ColumnOptions(id="photo"))
+    model = TableModel.fit(pd.read_csv("logical.csv"), LABELS, columns=ColumnOptions(id="photo"))
     every = np.arange(60)
     expected = model.transform(pd.read_csv("logical.csv"))
     expected = expected.toarray() if hasattr(expected, "toarray") else expected
     np.testing.assert_allclose(table.features(every)[0], expected)
-    assert joblib.hash(table) == joblib.hash(prepare_table("logical.csv", "sky:sun", id="photo"))
+    assert joblib.hash(table) == joblib.hash(
+        prepare_table("logical.csv", "sky:sun", columns=ColumnOptions(id="photo"))
+    )
 
 
 def test_compare_methods_from_python(files, monkeypatch):

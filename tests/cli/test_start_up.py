@@ -112,9 +112,9 @@ def test_help_page_has_the_first_line_of_the_docstring(entry):
 
 COMMAND = '''
 import typer
-from ldlearn.cli.options import DialectOptions
+from ldlearn.tables import Dialect
 
-def greet_labels(names: str, loud: bool = False, *, style: DialectOptions) -> None:
+def greet_labels(names: str, loud: bool = False, *, style: Dialect) -> None:
     """Greet every label."""
     if names == "unknown":
         raise LookupError("an error that the command did not foresee")

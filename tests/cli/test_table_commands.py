@@ -19,7 +19,7 @@ from sklearn.metrics import label_ranking_average_precision_score
 import ldlearn
 from ldlearn import DLDL, EnhanceThenLearn
 from ldlearn.metrics import score_all
-from ldlearn.tables import TableModel, load_model
+from ldlearn.tables import ColumnOptions, TableModel, load_model
 
 FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key")
 QUICK = (
@@ -76,7 +76,9 @@ def expected(n: int = 80) -> pd.DataFrame:
 
 @cache
 def model_in_python() -> TableModel:
-    return TableModel.fit(make_table(), LABELS, features=["height", "wet", "place"])
+    return TableModel.fit(
+        make_table(), LABELS, columns=ColumnOptions(features=["height", "wet", "place"])
+    )
 
 
 @pytest.mark.parametrize("format", WRITERS)
@@ -418,7 +420,10 @@ def test_two_step_method_by_name(workspace, run):
     found = load_model("m.ldl")
     table = make_table()
     by_hand = TableModel.fit(
-        table, LABELS, features=["height", "wet", "place"], estimator=EnhanceThenLearn()
+        table,
+        LABELS,
+        estimator=EnhanceThenLearn(),
+        columns=ColumnOptions(features=["height", "wet", "place"]),
     )
     np.testing.assert_array_equal(found.predict(table), by_hand.predict(table))
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from example_tables import make_table
 
-from ldlearn.tables import fit_table, load_model
+from ldlearn.tables import ColumnOptions, fit_table, load_model
 
 FIT = ("fit", "emb.npy", "--labels", "labels.npy", "-o", "m.ldl", "--method", "PriorLE+SABFGS")
 
@@ -108,7 +108,9 @@ def test_column_positions_start_at_0(arrays, run):
         "column7",
     )
     assert (
-        fit_table("both.npy", "5:7", features="0:2", method="PriorLE+SABFGS").features[0]
+        fit_table(
+            "both.npy", "5:7", method="PriorLE+SABFGS", columns=ColumnOptions(features="0:2")
+        ).features[0]
         == "column0"
     )
     done = run("fit", "both.npy", "--labels", "5:8", *FIT[4:])

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldlearn.tables import load_table_model, predict_table
+from ldlearn.tables import WritingOptions, load_table_model, predict_table
 
 LABELS = ["sky", "mountain", "sea"]
 BOUND_COLUMNS = [f"{label}_{end}" for label in LABELS for end in ("low", "high")]
@@ -82,7 +82,7 @@ def test_rows_far_from_training_are_flagged(model):
     table = pd.read_csv("data.csv")
     table[load_table_model(model).numeric[0]] = 1e4
     table.to_csv("strange.csv", index=False)
-    predict_table("strange.csv", model, "out.csv", flag_far=True)
+    predict_table("strange.csv", model, "out.csv", writing=WritingOptions(flag_far=True))
     assert (pd.read_csv("out.csv")["far"] == 1).all()
 
 

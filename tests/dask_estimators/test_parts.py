@@ -7,7 +7,7 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError
 from ldlearn.joint import VoteLDL
-from ldlearn.tables import load_table_model, predict_table
+from ldlearn.tables import ColumnOptions, load_table_model, predict_table
 from ldlearn.tables.dask_tables import fit_parts, predict_parts
 
 pd = pytest.importorskip("pandas")
@@ -113,25 +113,43 @@ def test_invalid_file_is_named(folder, cluster):
     ):
         second.assign(**change).to_parquet("part-1.parquet")
         with pytest.raises(LDLearnError, match=message):
-            fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
+            fit_parts(
+                "part-*.parquet",
+                "sky,sea,sun",
+                scheduler=address,
+                params=params,
+                columns=ColumnOptions(id="key"),
+            )
     second.to_parquet("part-1.parquet")
     third = pd.read_parquet("part-2.parquet")  # one of the files read before the fit
     third.assign(sky=2).to_parquet("part-2.parquet")
     with pytest.raises(LDLearnError, match=r"part-2\.parquet, row 1, column 'sky': 2 is neither"):
-        fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
+        fit_parts(
+            "part-*.parquet",
+            "sky,sea,sun",
+            scheduler=address,
+            params=params,
+            columns=ColumnOptions(id="key"),
+        )
     third.to_parquet("part-2.parquet")
     (folder / "part-1.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(LDLearnError, match=r"part-1\.parquet"):
-        fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
+        fit_parts(
+            "part-*.parquet",
+            "sky,sea,sun",
+            scheduler=address,
+            params=params,
+            columns=ColumnOptions(id="key"),
+        )
     second.to_parquet("part-1.parquet")
     params = {"gamma": 1.0, "max_iter": 1}
     model = fit_parts(
         "part-*.parquet",
         "sky,sea,sun",
         scheduler=address,
-        id="key",
         params=params,
         method="VoteLDL",
+        columns=ColumnOptions(id="key"),
     )
     assert type(model.estimator) is VoteLDL
     second.drop(columns="s").to_parquet("part-1.parquet")
@@ -142,4 +160,9 @@ def test_invalid_file_is_named(folder, cluster):
 def test_missing_scheduler_raises(folder, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
     with pytest.raises(FileError, match="No Dask scheduler answers at tcp:"):
-        fit_parts("part-*.parquet", "sky,sea,sun", features="s,t", scheduler="tcp://127.0.0.1:9")
+        fit_parts(
+            "part-*.parquet",
+            "sky,sea,sun",
+            scheduler="tcp://127.0.0.1:9",
+            columns=ColumnOptions(features="s,t"),
+        )

@@ -11,7 +11,7 @@ from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dat
 from ldlearn.exceptions import FileError, ParameterError
 from ldlearn.tables.files import Budget, Input
 from ldlearn.tables.formats import open_table
-from ldlearn.tables.mat import read_mat5
+from ldlearn.tables.mat import read_mat
 
 TABLE = """id,emo_joy,emo_fear,width,height
 0,3,1,1.5,10
@@ -273,7 +273,7 @@ def test_matlab_reader_agrees_with_scipy(tmp_path, compressed):
     path = tmp_path / "many.mat"
     scipy.io.savemat(path, arrays, do_compression=compressed)
     ours, theirs = (
-        read_mat5(path, Budget(path.stat().st_size)),
+        read_mat(path, Budget(path.stat().st_size)),
         scipy.io.loadmat(path, chars_as_strings=True),
     )
     for name, array in ours.items():

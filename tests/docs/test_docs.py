@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import re
@@ -12,10 +13,13 @@ from pathlib import Path
 import fork_server
 import pytest
 
+from ldlearn import all_estimators
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
 if not DOCS.is_dir():
     pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
+METHOD_PACKAGES = ("enhancement", "learning", "joint", "compose")
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
 # tests/test_newcomer_walk.py runs the tutorial; the tables of defaults come from a benchmark.
@@ -136,6 +140,22 @@ def test_mentioned_files_exist(page):
         for place in named
         if not any((root / place).exists() for root in (ROOT, ROOT / "src/ldlearn"))
     ] == []
+
+
+def test_modules_that_name_methods_are_listed():
+    """ARCHITECTURE.md lists the modules outside the packages of methods that import one."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "ldlearn"
+    methods = {name for name, _ in all_estimators()}
+    importers = set()
+    for path in source.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and methods & {each.name for each in node.names}:
+                importers.add(path.relative_to(source))
+    outside = {path for path in importers if path.parts[0] not in METHOD_PACKAGES}
+    assert len(outside) > 5
+    missing = [path for path in outside if f"`{path}`" not in text and path.parts[0] != "dask"]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

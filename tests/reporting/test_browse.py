@@ -16,7 +16,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.joint import DLDL
 from ldlearn.learning import SABFGS
 from ldlearn.reporting import browse, write_browse_page
-from ldlearn.tables import TableModel, load_table_model, save_model
+from ldlearn.tables import ColumnOptions, TableModel, load_table_model, save_model
 from ldlearn.tables.formulas import guard
 from ldlearn.tables.table_files import label_losses
 
@@ -43,8 +43,8 @@ def table():
 
 @pytest.fixture(scope="module")
 def model():
-    columns = {"id": "key", "numeric": "height,wet", "text": "note"}
-    return TableModel.fit(make_texts(), LABELS, estimator=DLDL(**FAST), **columns)
+    columns = ColumnOptions(id="key", numeric="height,wet", text="note")
+    return TableModel.fit(make_texts(), LABELS, estimator=DLDL(**FAST), columns=columns)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,10 @@ def test_table_without_labels_shows_only_predictions(table, model, tmp_path):
 
 def test_model_without_intervals_shows_none(table, model, tmp_path):
     fitted = TableModel.fit(
-        table, LABELS, estimator=DLDL(**FAST), id="key", numeric="height,wet", ignore="note"
+        table,
+        LABELS,
+        estimator=DLDL(**FAST),
+        columns=ColumnOptions(id="key", numeric="height,wet", ignore="note"),
     )
     save_model(fitted, tmp_path / "m.ldl")
     write_browse_page(table, load_table_model(tmp_path / "m.ldl"), str(tmp_path / "page.html"))
@@ -127,8 +130,8 @@ def test_model_without_intervals_shows_none(table, model, tmp_path):
 
 def test_votes_are_displayed_as_degrees(table, tmp_path):
     votes = table.assign(**{name: table[name] * (k + 2) for k, name in enumerate(LABELS)})
-    columns = {"id": "key", "numeric": "height,wet", "ignore": "note"}
-    fitted = TableModel.fit(votes, LABELS, estimator=SABFGS(), kind="votes", **columns)
+    columns = ColumnOptions(id="key", numeric="height,wet", ignore="note", kind="votes")
+    fitted = TableModel.fit(votes, LABELS, estimator=SABFGS(), columns=columns)
     write_browse_page(votes, fitted, str(tmp_path / "page.html"))
     given = data_of(tmp_path / "page.html")["series"][0]
     assert given["name"] == "given"
@@ -293,8 +296,8 @@ def test_malicious_names_are_escaped(open_page, tmp_path):
     table = make_table(40).rename(columns=dict(zip(LABELS, MALICIOUS, strict=True)))
     name = '"><svg onload=window.pwned=1>,\n"quoted"'
     table[name] = [f'{text}, "{i}"' for i, text in enumerate(MALICIOUS * 13 + MALICIOUS[:1])]
-    columns = {"id": "key", "numeric": "height,wet", "text": name, "ignore": "place"}
-    fitted = TableModel.fit(table, MALICIOUS, estimator=DLDL(**FAST), **columns)
+    columns = ColumnOptions(id="key", numeric="height,wet", text=name, ignore="place")
+    fitted = TableModel.fit(table, MALICIOUS, estimator=DLDL(**FAST), columns=columns)
     write_browse_page(table, fitted, str(tmp_path / "page.html"))
     page = open_page(tmp_path / "page.html")
     page.locator(".row .cells").first.click()

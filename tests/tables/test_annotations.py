@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ldlearn.cli.main import main
 from ldlearn.datasets import read_annotations, read_dataset
 from ldlearn.exceptions import FileError, ParameterError, TableError
-from ldlearn.tables import fit_table, load_model
+from ldlearn.tables import ColumnOptions, ReadingOptions, fit_table, load_model
 from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import find_columns, quote_columns
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import Input
 from ldlearn.tables.formats import open_table
 
 
@@ -670,9 +670,12 @@ def test_json_lists_are_labels_not_features(write):
     settings = {
         "holdout": 0.0,
         "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1},
-        "on_message": messages.append,
+        "reading": ReadingOptions(on_message=messages.append),
     }
-    assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
+    assert fit_table(path, "tags", **settings, columns=ColumnOptions(ignore="y")).labels == (
+        "sea",
+        "sky",
+    )
     assert "column 'tags' holds lists of labels" in messages[0]
     with pytest.raises(
         TableError, match="row 1, column 'tags': a list is no feature; leave the column out"
@@ -692,6 +695,6 @@ def test_numeric_labels_are_sorted_numerically(write):
         "stars",
         holdout=0.0,
         params={"beta": 1.0},
-        on_message=lambda text: None,
+        reading=ReadingOptions(on_message=lambda text: None),
     )
     assert model.labels == tuple(str(j) for j in range(1, 13))

@@ -7,12 +7,12 @@ from example_tables import LABELS, make_table
 
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.joint import DLDL
-from ldlearn.tables import TableModel, ask_table
+from ldlearn.tables import ColumnOptions, RowOptions, TableModel, ask_table
 from ldlearn.tables.ask import (
+    _find_suspicious_labels,
+    _held_out_probabilities,
     choose_rows,
     expected_errors,
-    find_suspicious_labels,
-    held_out_probabilities,
 )
 
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
@@ -60,7 +60,7 @@ def test_confident_learning_by_loops():
     P1 = rng.random((40, 3))  # of the value 1
     given = np.where(Y == 1, P1, 1 - P1)
     given[5, 1] = np.nan
-    found = find_suspicious_labels(Y, given)
+    found = _find_suspicious_labels(Y, given)
     for i in range(40):
         for j in range(3):
             if np.isnan(Y[i, j]):
@@ -83,19 +83,21 @@ def test_flipped_labels_are_suspicious():
     far = np.flatnonzero((X[:, 1] > 1.5) & (Y.sum(axis=1) > 1))[:3]
     Y[far, 1] = 0.0
     model = DLDL(**FAST).fit(X, Y)
-    probabilities = held_out_probabilities(model, X, Y, np.arange(len(Y)))
-    found = find_suspicious_labels(Y, probabilities)
+    probabilities = _held_out_probabilities(model, X, Y, np.arange(len(Y)))
+    found = _find_suspicious_labels(Y, probabilities)
     assert found[far, 1].all()
     assert found.mean() < 0.15
     Y[far[0]] = np.nan
-    assert np.isnan(held_out_probabilities(model, X, Y, np.arange(len(Y)))[far[0]]).all()
+    assert np.isnan(_held_out_probabilities(model, X, Y, np.arange(len(Y)))[far[0]]).all()
 
 
 def test_ask_table_columns_and_order(tmp_path):
     table = make_table(60).astype(dict.fromkeys(LABELS, float))
     table.loc[[7, 9], LABELS] = np.nan
-    model = TableModel.fit(table.dropna(subset=LABELS), LABELS, estimator=DLDL(**FAST), id="key")
-    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=8, keep="place")
+    model = TableModel.fit(
+        table.dropna(subset=LABELS), LABELS, estimator=DLDL(**FAST), columns=ColumnOptions(id="key")
+    )
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=8, rows=RowOptions(keep="place"))
     found = pd.read_csv(tmp_path / "ask.csv")
     assert written.rows == len(found) <= 16
     assert list(found.columns) == ["key", "place", "rank", "expected_error", "suspicious"]
@@ -112,7 +114,9 @@ def test_ask_table_columns_and_order(tmp_path):
 
 def test_missing_identifier_is_written_as_empty(tmp_path):
     table = make_table(n=30)
-    model = TableModel.fit(table, labels=LABELS, id="key", estimator=DLDL(**FAST))
+    model = TableModel.fit(
+        table, labels=LABELS, estimator=DLDL(**FAST), columns=ColumnOptions(id="key")
+    )
     table.loc[3, "key"] = None
     table.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
     ask_table(str(tmp_path / "d.jsonl"), model, str(tmp_path / "ask.csv"), n=30)
@@ -121,7 +125,9 @@ def test_missing_identifier_is_written_as_empty(tmp_path):
 
 
 def test_array_formats_store_the_table_or_raise(tmp_path):
-    model = TableModel.fit(make_table(30), LABELS, id="key", estimator=DLDL(**FAST))
+    model = TableModel.fit(
+        make_table(30), LABELS, estimator=DLDL(**FAST), columns=ColumnOptions(id="key")
+    )
     ask_table(make_table(30), model, str(tmp_path / "ask.npz"), n=5)
     with np.load(tmp_path / "ask.npz") as arrays:
         assert {"key", "rank", "suspicious"} <= set(arrays)
@@ -132,12 +138,14 @@ def test_array_formats_store_the_table_or_raise(tmp_path):
 
 def test_rows_without_labels(tmp_path):
     table = make_table(60)
-    model = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key")
+    model = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), columns=ColumnOptions(id="key"))
     ask_table(table.drop(columns=LABELS), model, str(tmp_path / "ask.csv"), n=5)
     found = pd.read_csv(tmp_path / "ask.csv")
     assert len(found) == 5
     assert found["suspicious"].isna().all()
     with pytest.raises(TableError, match="rank"):
-        ask_table(table.assign(rank=1), model, str(tmp_path / "ask.csv"), keep="rank")
+        ask_table(
+            table.assign(rank=1), model, str(tmp_path / "ask.csv"), rows=RowOptions(keep="rank")
+        )
     with pytest.raises(ParameterError, match="at least 1"):
         ask_table(table, model, str(tmp_path / "ask.csv"), n=0)

@@ -17,10 +17,12 @@ from sklearn.pipeline import make_pipeline
 from ldlearn import DLDL, VoteLDL
 from ldlearn.exceptions import ModelFileError, TableError
 from ldlearn.tables import (
+    ColumnOptions,
+    ReadingOptions,
     TableModel,
     describe_model,
-    enhance_table,
     export_onnx,
+    fit_enhance_table,
     fit_table,
     load_model,
     predict_table,
@@ -186,7 +188,12 @@ def test_few_malformed_cells_are_missing_values(word):
 def test_column_with_many_texts_is_categorical():
     table = with_columns(size=["large" if i % 4 == 0 else str(i % 3) for i in range(N)])
     assert "size" in TableModel.fit(table, LABELS, estimator=QUICK).categorical
-    assert "size" in TableModel.fit(table, LABELS, estimator=QUICK, numeric=["size"]).numeric
+    assert (
+        "size"
+        in TableModel.fit(
+            table, LABELS, estimator=QUICK, columns=ColumnOptions(numeric=["size"])
+        ).numeric
+    )
 
 
 def test_malformed_cells_of_new_rows_trigger_a_warning():
@@ -258,9 +265,16 @@ def test_ambiguous_day_month_order_is_rejected():
         TableError, match="column 'when': its dates may begin with the day or with the month"
     ):
         TableModel.fit(table, LABELS, estimator=QUICK)
-    explicit = TableModel.fit(table, LABELS, estimator=QUICK, datetime={"when": "%d/%m/%Y"})
+    explicit = TableModel.fit(
+        table, LABELS, estimator=QUICK, columns=ColumnOptions(datetime={"when": "%d/%m/%Y"})
+    )
     assert explicit.dates == {"when": "%d/%m/%Y"}
-    assert "when" not in TableModel.fit(table, LABELS, estimator=QUICK, ignore=["when"]).features
+    assert (
+        "when"
+        not in TableModel.fit(
+            table, LABELS, estimator=QUICK, columns=ColumnOptions(ignore=["when"])
+        ).features
+    )
 
 
 def test_ambiguous_dates_in_other_formats_than_in_training_are_rejected():
@@ -369,7 +383,8 @@ def test_identifiers_are_rejected_at_any_number_of_rows(n):
     ):
         TableModel.fit(table, LABELS, estimator=QUICK)
     for option, expected in (("ignore", ()), ("text", ("key",))):
-        labelled = read_labelled(table, LABELS, {option: ["key"]})
+        columns = ColumnOptions(**{option: ["key"]})
+        labelled = read_labelled(table, LABELS, columns, ReadingOptions())
         model, *_ = TableModel.learn_columns(labelled, QUICK)  # without the slow fit on 1,500 words
         assert model.features == ("height", "wet", "place", *expected)
 
@@ -400,7 +415,9 @@ def test_informative_word_has_the_largest_coefficient():
     table = with_columns(comment=comment)
     table["sea"] = comment.str.contains("slow").astype(int)
     table.loc[(table[LABELS] == 0).all(axis=1), "sky"] = 1
-    model = TableModel.fit(table, LABELS, estimator=QUICK, features=["comment"])
+    model = TableModel.fit(
+        table, LABELS, estimator=QUICK, columns=ColumnOptions(features=["comment"])
+    )
     assert describe_model(model)["strongest_features"]["sea"][0][0] == "comment: slow"
 
 
@@ -429,16 +446,21 @@ def test_only_constant_columns_is_an_error():
         TableError,
         match=r"no column is left for the features \(the same value in every row: 'flat'",
     ):
-        TableModel.fit(make_table(20).assign(flat=1), LABELS, estimator=QUICK, features=["flat"])
+        TableModel.fit(
+            make_table(20).assign(flat=1),
+            LABELS,
+            estimator=QUICK,
+            columns=ColumnOptions(features=["flat"]),
+        )
 
 
 def fit_and_predict(cells, decimal: str):
     """Fit and predict column `a` from files: the model, its messages and the predicted degrees."""
     with_columns(a=cells).infer_objects().to_csv("data.csv", index=False, sep=";", decimal=decimal)
-    read = {"dialect": Dialect(";", decimal), "on_message": lambda _: None}
+    reading = ReadingOptions(dialect=Dialect(";", decimal), on_message=lambda _: None)
     given = {"beta": 10.0, "gamma": 1.0}
-    model = fit_table("data.csv", LABELS, method="DLDL", params=given, holdout=0, **read)
-    written = predict_table("data.csv", model, "out.csv", **read)
+    model = fit_table("data.csv", LABELS, method="DLDL", params=given, holdout=0, reading=reading)
+    written = predict_table("data.csv", model, "out.csv", reading=reading)
     return model, [*model.facts["warnings"], *written.messages], pd.read_csv("out.csv")[LABELS]
 
 
@@ -462,7 +484,10 @@ def test_explicit_decimal_mark_is_the_only_one(tmp_path, monkeypatch):
     with_columns(a=few).infer_objects().to_csv("new.csv", index=False, sep=";", decimal=decimal)
     with pytest.raises(TableError, match="120 of 120 values do not have the type of the column"):
         predict_table(
-            "new.csv", model, "out.csv", dialect=Dialect(";", decimal), on_message=lambda _: None
+            "new.csv",
+            model,
+            "out.csv",
+            reading=ReadingOptions(dialect=Dialect(";", decimal), on_message=lambda _: None),
         )
 
 
@@ -535,8 +560,8 @@ def test_enhance_without_model_reports_left_out_columns(tmp_path, monkeypatch):
     table = with_columns(flat=1)
     table.loc[4, "wet"] = "moist"
     table.to_csv("data.csv", index=False)
-    malformed, left_out = enhance_table(
-        "data.csv", "out.csv", labels=LABELS, method="PriorLE"
+    malformed, left_out = fit_enhance_table(
+        "data.csv", LABELS, "out.csv", method="PriorLE"
     ).messages
     for term in ("'wet'", "missing", "row 6 'moist'"):
         assert term in malformed
@@ -585,7 +610,12 @@ def test_row_counters_are_left_out(name, values):
     assert name not in model.features
     assert "row counter" in model.facts["columns"][name]
     assert any("row counter" in text and repr(name) in text for text in model.facts["warnings"])
-    assert name in TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name]).features
+    assert (
+        name
+        in TableModel.fit(
+            table, LABELS, estimator=QUICK, columns=ColumnOptions(numeric=[name])
+        ).features
+    )
 
 
 @pytest.mark.parametrize(
@@ -623,7 +653,12 @@ def test_integer_identifiers_are_left_out(name):
     assert name not in model.features
     assert any("identifier" in text and repr(name) in text for text in model.facts["warnings"])
     assert not any("used as numbers" in text for text in model.facts["warnings"])
-    assert name in TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name]).features
+    assert (
+        name
+        in TableModel.fit(
+            table, LABELS, estimator=QUICK, columns=ColumnOptions(numeric=[name])
+        ).features
+    )
 
 
 @pytest.mark.parametrize(
@@ -646,7 +681,7 @@ def test_doubtful_identifiers_stay_features_with_a_message(name, values, doubtfu
     assert name in model.features
     messages = [text for text in model.facts["warnings"] if "used as numbers" in text]
     assert [repr(name) in text for text in messages] == [True] * doubtful
-    given = TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name])
+    given = TableModel.fit(table, LABELS, estimator=QUICK, columns=ColumnOptions(numeric=[name]))
     assert not any("used as numbers" in text for text in given.facts["warnings"])
 
 
@@ -697,7 +732,8 @@ def test_too_many_categories_are_rejected_ignoring_spaces():
 
     def clean(last: str) -> pd.DataFrame:
         table = labels.assign(place=[*cells, last, None])
-        return read_labelled(table, ["a", "b"], {"categorical": ["place"]}).clean()[0]
+        columns = ColumnOptions(categorical=["place"])
+        return read_labelled(table, ["a", "b"], columns, ReadingOptions()).clean()[0]
 
     assert clean("")["place"].nunique() == 1000
     with pytest.raises(
@@ -710,7 +746,12 @@ def test_codes_with_leading_zeros_are_categorical(tmp_path):
     zips = [f"{900 + 30 * (i % 7):05d}" for i in range(N)]
     table = with_columns(zip=zips)
     assert "zip" in TableModel.fit(table, LABELS, estimator=QUICK).categorical
-    assert "zip" in TableModel.fit(table, LABELS, estimator=QUICK, numeric=["zip"]).numeric
+    assert (
+        "zip"
+        in TableModel.fit(
+            table, LABELS, estimator=QUICK, columns=ColumnOptions(numeric=["zip"])
+        ).numeric
+    )
     table.to_csv(tmp_path / "x.csv", index=False)
     model = fit_table(str(tmp_path / "x.csv"), LABELS, holdout=0)
     assert model.preprocessing.categories[model.categorical.index("zip")] == sorted(set(zips))
@@ -730,7 +771,10 @@ def test_too_many_malformed_numbers_are_rejected():
     ):
         find_column_types(with_columns(a=cells), ["a"])
     assert (
-        "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric
+        "a"
+        in TableModel.fit(
+            with_columns(a=cells), LABELS, estimator=QUICK, columns=ColumnOptions(numeric=["a"])
+        ).numeric
     )
 
 
@@ -738,7 +782,8 @@ def test_new_tables_must_have_the_units_of_training(tmp_path, monkeypatch):
     """Independent of the other rows of the new table."""
     monkeypatch.chdir(tmp_path)
     kilograms = [f"{50 + i} kg" for i in range(N)]
-    fitted = fit_table(with_columns(a=kilograms), LABELS, "model.ldl", holdout=0)
+    fitted = fit_table(with_columns(a=kilograms), LABELS, holdout=0)
+    save_model(fitted, "model.ldl")
     assert fitted.units == {"a": "kg"}
     model = load_model("model.ldl")
     expected = model.predict(with_columns(a=kilograms)[:12])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table
+from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table, save_model
 from ldlearn.tables import source as source_module
 from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
 from ldlearn.tables.files import Dialect, Input, ReadingOptions
@@ -138,11 +138,20 @@ def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
         for labels in ("tags", ["tags"]):
             messages = []
             model = fit_table(
-                str(path), labels, method="PriorLE+MeanLDL", holdout=0, on_message=messages.append
+                str(path),
+                labels,
+                method="PriorLE+MeanLDL",
+                holdout=0,
+                reading=ReadingOptions(on_message=messages.append),
             )
             assert model.labels == ("2", "4", "9")
             assert any("decimal commas" in message for message in messages) == (separator == ";")
-        assert evaluate_table(str(path), model, on_message=messages.append).rows == 20
+        assert (
+            evaluate_table(
+                str(path), model, reading=ReadingOptions(on_message=messages.append)
+            ).rows
+            == 20
+        )
 
 
 @pytest.mark.parametrize(
@@ -549,7 +558,12 @@ def test_ambiguous_numbers_are_parsed_with_the_decimal_mark_of_training(tmp_path
     monkeypatch.chdir(tmp_path)
     rows = [f"{i // 2},{5 * (i % 2)};{i % 2};1" for i in range(40)]
     Path("train.csv").write_text("\n".join(["x;a;b", *rows]))
-    fit_table("train.csv", "a,b", "model.ldl", holdout=0, on_message=lambda message: None)
+    save_model(
+        fit_table(
+            "train.csv", "a,b", holdout=0, reading=ReadingOptions(on_message=lambda message: None)
+        ),
+        "model.ldl",
+    )
     for name, cell in {"ambiguous": "12,125", "point": "12.125", "named": "12,125"}.items():
         Path(f"{name}.csv").write_text(f"x;note\n{cell};n\n")
         dialect = Dialect(decimal="," if name == "named" else None)
@@ -557,8 +571,7 @@ def test_ambiguous_numbers_are_parsed_with_the_decimal_mark_of_training(tmp_path
             f"{name}.csv",
             "model.ldl",
             f"{name}.out.csv",
-            dialect=dialect,
-            on_message=lambda message: None,
+            reading=ReadingOptions(dialect=dialect, on_message=lambda message: None),
         )
     named, *others = (
         Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "point")
@@ -572,12 +585,12 @@ def test_decimal_commas_before_units_are_no_thousands(tmp_path, monkeypatch, dec
     """Whether the decimal mark is found or given, in training and in a new table with ambiguous
     numbers."""
     monkeypatch.chdir(tmp_path)
-    options = {"dialect": Dialect(decimal=decimal), "on_message": lambda message: None}
+    reading = ReadingOptions(dialect=Dialect(decimal=decimal), on_message=lambda message: None)
     rows = [f"{i // 2},{5 * (i % 2)} kg;{i % 2};1" for i in range(40)]
     Path("train.csv").write_text("\n".join(["x;a;b", *rows]))
-    model = fit_table("train.csv", "a,b", holdout=0, **options)
+    model = fit_table("train.csv", "a,b", holdout=0, reading=reading)
     np.testing.assert_allclose(model.preprocessing.means, np.arange(40).mean() / 2)
     Path("new.csv").write_text("x;note\n12,125 kg;n\n1.012,125 kg;n\n")
-    predict_table("new.csv", model, "out.csv", **options)
+    predict_table("new.csv", model, "out.csv", reading=reading)
     expected = model.predict(pd.DataFrame({"x": [12.125, 1012.125]}))
     np.testing.assert_allclose(pd.read_csv("out.csv")[["a", "b"]], expected, rtol=1e-12)

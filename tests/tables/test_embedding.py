@@ -13,7 +13,14 @@ from example_tables import LABELS, make_table
 
 from ldlearn.cli.main import main
 from ldlearn.exceptions import MissingDependencyError, ParameterError, TableError
-from ldlearn.tables import TableModel, embedding, import_embedding, load_model, save_model
+from ldlearn.tables import (
+    ColumnOptions,
+    TableModel,
+    embedding,
+    import_embedding,
+    load_model,
+    save_model,
+)
 
 MODULE = """
 import numpy as np
@@ -115,7 +122,10 @@ def test_unused_embedding_is_rejected(workspace, capfd):
 
 def test_features_are_the_output_of_the_embedding(workspace):
     named = TableModel.fit(
-        workspace, LABELS, id="key", text=["note"], embedding=import_embedding("own_letters:Halves")
+        workspace,
+        LABELS,
+        embedding=import_embedding("own_letters:Halves"),
+        columns=ColumnOptions(id="key", text=["note"]),
     )
     expected = np.array([[len(text), text.count("e")] for text in workspace["note"]]) / 2
     np.testing.assert_array_equal(np.asarray(named.transform(workspace))[:, -2:], expected)
@@ -123,7 +133,12 @@ def test_features_are_the_output_of_the_embedding(workspace):
 
 def test_changed_embedding_is_rejected(workspace, monkeypatch):
     lengths_embedding = import_embedding("own_letters:lengths")
-    model = TableModel.fit(workspace, LABELS, id="key", text=["note"], embedding=lengths_embedding)
+    model = TableModel.fit(
+        workspace,
+        LABELS,
+        embedding=lengths_embedding,
+        columns=ColumnOptions(id="key", text=["note"]),
+    )
     save_model(model, "m.ldl")
     monkeypatch.setitem(
         embedding._imported, "own_letters:lengths", lambda texts: 2.0 * np.ones((len(texts), 2))

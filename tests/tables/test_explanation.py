@@ -8,7 +8,7 @@ from example_tables import LABELS, make_table
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.joint import DLDL
 from ldlearn.learning import AAKNN
-from ldlearn.tables import TableModel, explain_row, load_table_model, save_model
+from ldlearn.tables import ColumnOptions, TableModel, explain_row, load_table_model, save_model
 
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
 
@@ -26,7 +26,10 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     return TableModel.fit(
-        table, LABELS, estimator=DLDL(**FAST), id="key", datetime="when", text="note"
+        table,
+        LABELS,
+        estimator=DLDL(**FAST),
+        columns=ColumnOptions(id="key", datetime="when", text="note"),
     )
 
 
@@ -95,11 +98,19 @@ def test_explain_row_from_files(table, model, tmp_path):
 
 def test_nonlinear_models_are_rejected(table):
     degrees = table.assign(**dict.fromkeys(LABELS, 1 / 3))
-    fitted = TableModel.fit(degrees, LABELS, estimator=AAKNN(), numeric="height", features="height")
+    fitted = TableModel.fit(
+        degrees,
+        LABELS,
+        estimator=AAKNN(),
+        columns=ColumnOptions(numeric="height", features="height"),
+    )
     with pytest.raises(ParameterError, match="AAKNN is not linear"):
         explain_row(table, fitted, 3)
     mapped = TableModel.fit(
-        table, LABELS, estimator=DLDL(feature_map="rbf", **FAST), features="height"
+        table,
+        LABELS,
+        estimator=DLDL(feature_map="rbf", **FAST),
+        columns=ColumnOptions(features="height"),
     )
     with pytest.raises(ParameterError, match="not linear"):
         explain_row(table, mapped, 3)

@@ -27,8 +27,8 @@ from sklearn.preprocessing import (
 
 from ldlearn import AAKNN, DLDL, MeanLDL
 from ldlearn.exceptions import ModelFileError
-from ldlearn.tables import TableModel, load_model, save_model
-from ldlearn.tables.model_files import VERSION
+from ldlearn.tables import ColumnOptions, TableModel, load_model, save_model
+from ldlearn.tables.model_files import _VERSION
 
 QUICK = DLDL(beta=10.0, gamma=1.0)
 
@@ -36,8 +36,8 @@ QUICK = DLDL(beta=10.0, gamma=1.0)
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.ldl"
-    options = {"features": ["height", "wet", "place", "key"], "text": ["key"]}
-    save_model(TableModel.fit(make_table(), LABELS, **options, estimator=QUICK), path)
+    columns = ColumnOptions(features=["height", "wet", "place", "key"], text=["key"])
+    save_model(TableModel.fit(make_table(), LABELS, columns=columns, estimator=QUICK), path)
     return path.read_bytes()
 
 
@@ -112,7 +112,7 @@ def test_bit_flips_are_detected(model, tmp_path):
 def test_unknown_versions_are_rejected(model, tmp_path):
     first = b"ldlearn-model "
     check_rejected(
-        model.replace(first + b"1", first + b"%d" % (VERSION + 1), 1),
+        model.replace(first + b"1", first + b"%d" % (_VERSION + 1), 1),
         tmp_path,
         "newer ldlearn .* upgrade ldlearn",
     )
@@ -378,8 +378,8 @@ def test_custom_feature_maps_round_trip(tmp_path, feature_map):
 
 def test_saving_is_deterministic(tmp_path):
     for name in ("a.ldl", "b.ldl"):
-        options = {"features": ["height", "wet", "place", "key"], "text": ["key"]}
+        columns = ColumnOptions(features=["height", "wet", "place", "key"], text=["key"])
         save_model(
-            TableModel.fit(make_table(), LABELS, **options, estimator=QUICK), tmp_path / name
+            TableModel.fit(make_table(), LABELS, columns=columns, estimator=QUICK), tmp_path / name
         )
     assert (tmp_path / "a.ldl").read_bytes() == (tmp_path / "b.ldl").read_bytes()

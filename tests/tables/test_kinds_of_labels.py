@@ -12,10 +12,14 @@ from ldlearn.core.targets import votes_to_degrees
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.metrics import vote_likelihood
 from ldlearn.tables import (
+    ColumnOptions,
+    ReadingOptions,
+    RowOptions,
     TableModel,
     ask_table,
     enhance_table,
     evaluate_table,
+    fit_enhance_table,
     fit_table,
     load_table_model,
     prepare_table,
@@ -59,7 +63,8 @@ def test_missing_degrees_for_methods_that_support_them(tables, tmp_path, method)
     partial = np.where(hidden, np.nan, D)
     path = tmp_path / "partial.csv"
     add_columns(features, partial).to_csv(path, index=False)
-    model = fit_table(str(path), NAMES, str(tmp_path / "partial.ldl"), method=method)
+    model = fit_table(str(path), NAMES, method=method)
+    save_model(model, tmp_path / "partial.ldl")
     X = model.transform(features)
     np.testing.assert_allclose(
         model.predict(features), clone(model.estimator).fit(X, partial).predict(X), atol=1e-9
@@ -126,9 +131,9 @@ def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
     settings = {
         "params": {"beta": 1.0, "gamma": 0.3},
         "holdout": 0,
-        "on_message": lambda message: None,
+        "reading": ReadingOptions(on_message=lambda message: None),
     }
-    model = fit_table(path, NAMES, blank=0, **settings)
+    model = fit_table(path, NAMES, **settings, columns=ColumnOptions(blank=0))
     stop = pytest.raises(
         TableError,
         match=r"all known labels are positive, .*% of the label cells are empty; .*--blank 0",
@@ -137,8 +142,8 @@ def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
         lambda: fit_table(path, NAMES, **settings),
         lambda: TableModel.fit(boxes, NAMES),
         lambda: prepare_table(path, NAMES),
-        lambda: enhance_table(path, str(tmp_path / "out.csv"), labels=NAMES, method="PriorLE"),
-        lambda: enhance_table(path, str(tmp_path / "out.csv"), model=model),
+        lambda: fit_enhance_table(path, NAMES, str(tmp_path / "out.csv"), method="PriorLE"),
+        lambda: enhance_table(path, model, str(tmp_path / "out.csv")),
         lambda: evaluate_table(path, model),
         lambda: model.enhance(boxes),
         lambda: ask_table(path, model, str(tmp_path / "out.csv")),
@@ -149,11 +154,19 @@ def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
     np.testing.assert_array_equal(model.predict(boxes), plain.predict(logical))
     np.testing.assert_array_equal(model.enhance(boxes, blank=0), plain.enhance(logical))
     assert evaluate_table(path, model, blank=0).rows == 80
-    assert enhance_table(path, str(tmp_path / "out.csv"), model=model, blank=0).rows == 80
-    assert ask_table(path, model, str(tmp_path / "out.csv"), blank=0).rows > 0
+    assert (
+        enhance_table(path, model, str(tmp_path / "out.csv"), columns=ColumnOptions(blank=0)).rows
+        == 80
+    )
+    assert ask_table(path, model, str(tmp_path / "out.csv"), rows=RowOptions(blank=0)).rows > 0
     # Stated to be unknown, whatever that is good for.
-    assert enhance_table(path, str(tmp_path / "out.csv"), model=model, blank=np.nan).rows == 80
-    assert prepare_table(path, NAMES, blank=np.nan).n_samples == 80
+    assert (
+        enhance_table(
+            path, model, str(tmp_path / "out.csv"), columns=ColumnOptions(blank=np.nan)
+        ).rows
+        == 80
+    )
+    assert prepare_table(path, NAMES, columns=ColumnOptions(blank=np.nan)).n_samples == 80
 
 
 def test_few_empty_cells_or_a_single_zero_need_no_meaning(tables):
@@ -194,14 +207,20 @@ def test_votes_are_degrees_weighted_by_their_number(tables):
     assert weights[5] == 0
     kept = weights > 0
     table = add_columns(features, counts)
-    learner = TableModel.fit(table, NAMES, estimator=SABFGS(l2=0.5), kind="votes")
+    learner = TableModel.fit(
+        table, NAMES, estimator=SABFGS(l2=0.5), columns=ColumnOptions(kind="votes")
+    )
     X = learner.transform(features)
     direct = SABFGS(l2=0.5).fit(X[kept], degrees[kept], sample_weight=weights[kept])
     np.testing.assert_allclose(learner.predict(features), direct.predict(X), atol=1e-6)
-    joint = TableModel.fit(table, NAMES, estimator=DLDL(beta=1.0, gamma=0.5), kind="votes")
+    joint = TableModel.fit(
+        table, NAMES, estimator=DLDL(beta=1.0, gamma=0.5), columns=ColumnOptions(kind="votes")
+    )
     np.testing.assert_allclose(joint.predict(features), direct.predict(X), atol=2e-3)
     np.testing.assert_allclose(joint.estimator.label_distributions_[kept], degrees[kept])
-    raters = TableModel.fit(table[kept], NAMES, estimator=VoteLDL(gamma=0.5), kind="votes")
+    raters = TableModel.fit(
+        table[kept], NAMES, estimator=VoteLDL(gamma=0.5), columns=ColumnOptions(kind="votes")
+    )
     again = VoteLDL(gamma=0.5).fit(
         raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept]
     )
@@ -209,7 +228,9 @@ def test_votes_are_degrees_weighted_by_their_number(tables):
     assert learner.facts["label_kind"] == "votes"
     (message,) = learner.facts["warnings"]
     assert "1 rows without votes" in message
-    alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(n_neighbors=3), kind="votes")
+    alike = TableModel.fit(
+        table[kept], NAMES, estimator=AAKNN(n_neighbors=3), columns=ColumnOptions(kind="votes")
+    )
     assert "takes no sample weights" in alike.facts["warnings"][0]
 
 
@@ -217,7 +238,9 @@ def test_votes_in_files(tables, tmp_path):
     features, counts = tables
     path = tmp_path / "votes.csv"
     add_columns(features, counts).to_csv(path, index=False)
-    model = fit_table(str(path), "sky:hill", method="SABFGS", kind="votes", holdout=0.25)
+    model = fit_table(
+        str(path), "sky:hill", method="SABFGS", holdout=0.25, columns=ColumnOptions(kind="votes")
+    )
     assert type(model.estimator).__name__ == "SABFGS"
     assert [score["name"] for score in model.facts["holdout"]["scores"]][-1] == "intersection"
     found = evaluate_table(str(path), model, metrics=["intersection"], kind="votes")
@@ -233,7 +256,10 @@ def test_votes_in_files(tables, tmp_path):
 def test_joint_models_without_degrees_report_that_votes_become_labels(tables):
     features, counts = tables
     model = TableModel.fit(
-        add_columns(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes"
+        add_columns(features, counts),
+        NAMES,
+        estimator=EnhanceThenLearn(),
+        columns=ColumnOptions(kind="votes"),
     )
     assert any(
         "EnhanceThenLearn takes no degrees" in message for message in model.facts["warnings"]
@@ -249,7 +275,9 @@ def test_mixed_degrees_and_labels(tables, tmp_path):
     path = tmp_path / "mixed.csv"
     add_columns(features, mixed).to_csv(path, index=False)
     params = {"beta": 1.0, "gamma": 0.3}
-    model = fit_table(str(path), ",".join(NAMES), kind="mixed", params=params)
+    model = fit_table(
+        str(path), ",".join(NAMES), params=params, columns=ColumnOptions(kind="mixed")
+    )
     X = model.transform(features)
     given_degrees = np.where(
         known[:, None] & ((D > 0) & (D < 1)).any(axis=1, keepdims=True), D, np.nan
@@ -268,10 +296,10 @@ def test_mixed_degrees_and_labels(tables, tmp_path):
     ):
         fit_table(str(path), ",".join(NAMES))
     with pytest.raises(ParameterError, match="VoteLDL takes no degrees of some rows"):
-        fit_table(str(path), ",".join(NAMES), kind="mixed", method="VoteLDL")
+        fit_table(str(path), ",".join(NAMES), method="VoteLDL", columns=ColumnOptions(kind="mixed"))
     mixed[4] = [0.5, 0.2, 0.1]
     with pytest.raises(TableError, match=r"row 4: .*first 0\.8"):
-        TableModel.fit(add_columns(features, mixed), NAMES, kind="mixed")
+        TableModel.fit(add_columns(features, mixed), NAMES, columns=ColumnOptions(kind="mixed"))
 
 
 def test_fractional_votes_are_rejected(tables, tmp_path):
@@ -281,9 +309,12 @@ def test_fractional_votes_are_rejected(tables, tmp_path):
     with pytest.raises(
         TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"
     ):
-        TableModel.fit(table, NAMES, kind="votes")
+        TableModel.fit(table, NAMES, columns=ColumnOptions(kind="votes"))
     model = TableModel.fit(
-        add_columns(features, counts), NAMES, estimator=AAKNN(n_neighbors=3), kind="votes"
+        add_columns(features, counts),
+        NAMES,
+        estimator=AAKNN(n_neighbors=3),
+        columns=ColumnOptions(kind="votes"),
     )
     table.to_csv(tmp_path / "votes.csv", index=False)
     with pytest.raises(TableError, match=r"row 9, column 'sea': 0\.29 is no count of votes"):
@@ -295,7 +326,9 @@ def test_mixed_kind_without_degrees_is_logical(tables):
     partial = (counts > 0).astype(float)
     partial[3, 1] = np.nan
     params = {"estimator": DLDL(beta=1.0, gamma=0.3)}
-    model = TableModel.fit(add_columns(features, partial), NAMES, kind="mixed", **params)
+    model = TableModel.fit(
+        add_columns(features, partial), NAMES, **params, columns=ColumnOptions(kind="mixed")
+    )
     assert "degrees of 0 rows" in model.facts["warnings"][0]
     assert "labels of 80" in model.facts["warnings"][0]
     assert model.facts["warnings"][1].startswith("1 of 240 labels are unknown")
@@ -368,10 +401,9 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     model = fit_table(
         str(path),
         "tags",
-        separator="/",
         params={"beta": 1.0},
-        zeros="none",
-        on_message=messages.append,
+        columns=ColumnOptions(separator="/", zeros="none"),
+        reading=ReadingOptions(on_message=messages.append),
     )
     assert len(messages) == 1
     for term in (f"{path}: ", "column 'tags'", "lists of labels", "'/'", "'hill', 'sea', 'sky'"):
@@ -381,7 +413,12 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     cells[7] = ""
     features.assign(tags=cells).to_csv(path, index=False)
     with pytest.raises(TableError, match="row 9: no label is 1"):
-        fit_table(str(path), "tags", separator="/", on_message=messages.append)
+        fit_table(
+            str(path),
+            "tags",
+            columns=ColumnOptions(separator="/"),
+            reading=ReadingOptions(on_message=messages.append),
+        )
     assert (
         messages[1:] == messages[:1]
     )  # the interpretation of lists is reported before a fit can fail
@@ -396,7 +433,11 @@ def test_lists_that_cannot_be_parsed_are_rejected(tables, tmp_path):
     table.to_csv(path, index=False)
     messages = []
     model = fit_table(
-        str(path), "tags", params={"beta": 1.0, "gamma": 0.5}, holdout=0, on_message=messages.append
+        str(path),
+        "tags",
+        params={"beta": 1.0, "gamma": 0.5},
+        holdout=0,
+        reading=ReadingOptions(on_message=messages.append),
     )
     assert model.labels == ("hill", "sea", "sky")
     assert "separated" not in messages[0]
@@ -425,7 +466,7 @@ def test_prose_is_not_a_label_list(tables):
     with pytest.raises(TableError, match="80 different labels in 80 rows look like texts"):
         TableModel.fit(table, ["note"])
     with pytest.raises(TableError, match="separator is for one label column of texts"):
-        TableModel.fit(table, ["a"], separator="|")
+        TableModel.fit(table, ["a"], columns=ColumnOptions(separator="|"))
 
 
 @pytest.mark.parametrize("form", ["{:.2f}", "{:.3f}", "comma", "{:.0%}", "{:.1%}"])

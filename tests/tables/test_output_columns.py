@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from ldlearn.core.simplex import round_rows
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables import enhance_table, fit_table, predict_table
+from ldlearn.tables import (
+    ColumnOptions,
+    ReadingOptions,
+    WritingOptions,
+    enhance_table,
+    fit_enhance_table,
+    fit_table,
+    predict_table,
+    save_model,
+)
 
 
 @given(st.integers(1, 6), st.integers(0, 6), st.integers(0, 10**6))
@@ -35,8 +44,14 @@ def folder(tmp_path_factory):
     table["count"] = np.arange(len(table))
     table.to_csv(path / "data.csv", index=False)
     table.to_parquet(path / "data.parquet")
-    fit_table(
-        str(path / "data.csv"), LABELS, str(path / "m.ldl"), id="key", ignore="count", holdout=0
+    save_model(
+        fit_table(
+            str(path / "data.csv"),
+            LABELS,
+            holdout=0,
+            columns=ColumnOptions(id="key", ignore="count"),
+        ),
+        str(path / "m.ldl"),
     )
     return path
 
@@ -51,9 +66,8 @@ def test_kept_columns_come_between_identifier_and_degrees(folder, tmp_path, sour
         str(folder / f"data.{source}"),
         str(folder / "m.ldl"),
         out,
-        keep=["count", feature],
-        round=3,
-        on_message=print,
+        writing=WritingOptions(keep=["count", feature], round=3),
+        reading=ReadingOptions(on_message=print),
     )
     found = {
         "csv": pd.read_csv,
@@ -69,18 +83,16 @@ def test_kept_columns_come_between_identifier_and_degrees(folder, tmp_path, sour
 
 def test_enhance_keeps_columns_with_and_without_a_model(folder, tmp_path):
     data, out = str(folder / "data.csv"), str(tmp_path / "out.csv")
-    enhance_table(data, out, model=str(folder / "m.ldl"), keep="count", round=2)
+    enhance_table(data, str(folder / "m.ldl"), out, writing=WritingOptions(keep="count", round=2))
     assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
     assert pd.read_csv(out, dtype=str)["count"].tolist()[:3] == ["0", "1", "2"]
-    enhance_table(
+    fit_enhance_table(
         data,
+        LABELS,
         out,
-        labels=LABELS,
         method="UniformLE",
-        id="key",
-        ignore="count",
-        keep="key,count",
-        round=2,
+        columns=ColumnOptions(id="key", ignore="count"),
+        writing=WritingOptions(keep="key,count", round=2),
     )
     assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
 
@@ -91,8 +103,7 @@ def test_empty_table_has_all_output_columns(folder, tmp_path):
         str(tmp_path / "none.csv"),
         str(folder / "m.ldl"),
         str(tmp_path / "out.csv"),
-        keep="count",
-        round=2,
+        writing=WritingOptions(keep="count", round=2),
     )
     assert (tmp_path / "out.csv").read_text().strip() == ",".join(["key", "count", *LABELS])
 
@@ -101,43 +112,51 @@ def test_formulas_in_kept_columns_are_escaped(folder, tmp_path):
     table = make_table().assign(remark="=1+1").rename(columns={"sky": "@sky"})
     data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")
     table.assign(**{"=cmd": 5}).to_csv(data, index=False)
-    predict_table(data, str(folder / "m.ldl"), out, keep="remark,=cmd")
+    predict_table(data, str(folder / "m.ldl"), out, writing=WritingOptions(keep="remark,=cmd"))
     assert set(pd.read_csv(out)["remark"]) == {"'=1+1"}
     assert set(pd.read_csv(out)["'=cmd"]) == {5}
-    options = {"labels": "@sky,mountain,sea", "method": "UniformLE", "features": "height"}
-    enhance_table(data, out, **options)
+    columns = ColumnOptions(features="height")
+    fit_enhance_table(data, "@sky,mountain,sea", out, method="UniformLE", columns=columns)
     assert list(pd.read_csv(out)) == ["'@sky", "mountain", "sea"]
-    enhance_table(data, out, **options, raw=True)
+    fit_enhance_table(
+        data,
+        "@sky,mountain,sea",
+        out,
+        method="UniformLE",
+        columns=columns,
+        writing=WritingOptions(raw=True),
+    )
     assert list(pd.read_csv(out)) == ["@sky", "mountain", "sea"]
 
 
 def test_invalid_keep_and_round_raise(folder, tmp_path):
     arguments = str(folder / "data.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv")
     with pytest.raises(TableError, match=f"keep names the label '{LABELS[0]}'"):
-        predict_table(*arguments, keep=LABELS[0])
+        predict_table(*arguments, writing=WritingOptions(keep=LABELS[0]))
     with pytest.raises(TableError, match="keep: there is no column 'counts'; did you mean count"):
-        predict_table(*arguments, keep="counts")
+        predict_table(*arguments, writing=WritingOptions(keep="counts"))
     with pytest.raises(ParameterError, match="round must be from 0 to 15 decimals, got -1"):
-        predict_table(*arguments, round=-1)
+        predict_table(*arguments, writing=WritingOptions(round=-1))
 
 
 def test_unsupported_enhance_options_raise(folder, tmp_path):
     out, params = str(tmp_path / "out.csv"), {"beta": 0.1, "gamma": 0.1}
     with pytest.raises(ParameterError, match="interval and flag_far are for 0/1 labels"):
-        enhance_table(
+        fit_enhance_table(
             str(folder / "data.csv"),
+            LABELS,
             out,
-            labels=LABELS,
-            kind="votes",
-            interval=0.9,
-            id="key",
             params=params,
+            columns=ColumnOptions(kind="votes", id="key"),
+            writing=WritingOptions(interval=0.9),
         )
-    model = fit_table(make_table(), LABELS, id="key", method="PriorLE+SABFGS", holdout=0)
+    model = fit_table(
+        make_table(), LABELS, method="PriorLE+SABFGS", holdout=0, columns=ColumnOptions(id="key")
+    )
     with pytest.raises(
         TableError, match=r"^the model: EnhanceThenLearn gives degrees only to the rows"
     ):
-        enhance_table(str(folder / "data.csv"), out, model=model)
+        enhance_table(str(folder / "data.csv"), model, out)
 
 
 def test_label_list_column_can_be_kept(tmp_path):
@@ -145,9 +164,10 @@ def test_label_list_column_can_be_kept(tmp_path):
     tags = np.where(x < -0.3, "low", np.where(x < 0.3, "low|high", "high"))
     data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")
     pd.DataFrame({"x": x, "tags": tags}).to_csv(data, index=False)
-    options = {"interval": 0.9, "round": 2, "on_message": print}
+    reading = ReadingOptions(on_message=print)
+    writing = WritingOptions(interval=0.9, round=2, keep="tags")
     params = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
-    enhance_table(data, out, labels="tags", params=params, keep="tags", **options)
+    fit_enhance_table(data, "tags", out, params=params, writing=writing, reading=reading)
     fitted = pd.read_csv(out)
     assert list(fitted.columns) == [
         "tags",
@@ -159,8 +179,12 @@ def test_label_list_column_can_be_kept(tmp_path):
         "low_high",
     ]
     assert fitted["tags"].tolist() == tags.tolist()
-    model = fit_table(data, "tags", params=params, holdout=0, on_message=print)
-    enhance_table(data, out, model=model, keep="tags", **options)
+    model = fit_table(
+        data, "tags", params=params, holdout=0, reading=ReadingOptions(on_message=print)
+    )
+    enhance_table(data, model, out, writing=writing, reading=reading)
     pd.testing.assert_frame_equal(pd.read_csv(out), fitted, atol=0.011)
-    enhance_table(data, out, model=model, id="tags", **options)
+    columns = ColumnOptions(id="tags")
+    writing = WritingOptions(interval=0.9, round=2)
+    enhance_table(data, model, out, columns=columns, writing=writing, reading=reading)
     assert pd.read_csv(out)["tags"].tolist() == tags.tolist()

@@ -13,8 +13,8 @@ from ldlearn.exceptions import TableError
 from ldlearn.experiments import plan_for_table
 from ldlearn.experiments.splits import make_split
 from ldlearn.metrics.against_baselines import clearly_better, score_with_baselines
-from ldlearn.tables import TableModel, fit_table, load_table_model
-from ldlearn.tables.ask import ask_table, held_out_probabilities
+from ldlearn.tables import ColumnOptions, TableModel, fit_table, load_table_model, save_model
+from ldlearn.tables.ask import _held_out_probabilities, ask_table
 
 LABELS = ["sky", "sea", "sun"]
 SHARP = {"beta": 0.1, "gamma": 1e-3}  # learns repeated rows by heart
@@ -90,7 +90,7 @@ def test_few_groups_need_more_than_two_standard_errors():
     ("blur", "options"), [(0.0, {"ignore": "unit"}), (0.01, {"groups": "unit"})]
 )
 def test_repeated_noise_is_not_informative(seed, blur, options):
-    model = fit_table(noise(seed, 5, blur), LABELS, params=SHARP, **options)
+    model = fit_table(noise(seed, 5, blur), LABELS, params=SHARP, columns=ColumnOptions(**options))
     held = model.facts["holdout"]
     assert model.facts["repeated_rows"] == (0 if blur else 400)
     assert (held["rows"], held["groups"]) == (100, 20)
@@ -99,13 +99,17 @@ def test_repeated_noise_is_not_informative(seed, blur, options):
 
 
 def test_distinct_rows_are_held_out_as_before():
-    held = fit_table(noise(0, 1), LABELS, params=SHARP, ignore="unit").facts["holdout"]
+    held = fit_table(noise(0, 1), LABELS, params=SHARP, columns=ColumnOptions(ignore="unit")).facts[
+        "holdout"
+    ]
     assert held["rows"] == held["groups"] == 20
 
 
 def test_column_of_groups_is_no_feature_and_is_stored(tmp_path):
     path = str(tmp_path / "m.ldl")
-    model = fit_table(noise(0, 2, 0.1), LABELS, path, params=SHARP, groups="unit", id="unit")
+    columns = ColumnOptions(groups="unit", id="unit")
+    model = fit_table(noise(0, 2, 0.1), LABELS, params=SHARP, columns=columns)
+    save_model(model, path)
     assert model.features == ("a", "b", "c", "d")
     assert not any("not unique" in warning for warning in model.facts["warnings"])
     assert load_table_model(path).groups == "unit"
@@ -120,33 +124,36 @@ def test_methods_that_take_groups_get_them(monkeypatch):
         lambda self, X, y, **row_data: seen.append(row_data) or fit(self, X, y, **row_data),
     )
     table = noise(0, 2, 0.1)
-    TableModel.fit(table, LABELS, estimator=DLDL(**SHARP), groups="unit")
+    TableModel.fit(table, LABELS, estimator=DLDL(**SHARP), columns=ColumnOptions(groups="unit"))
     assert (seen[0]["groups"] == pd.factorize(table["unit"])[0]).all()
-    TableModel.fit(table, LABELS, estimator=DLDL(**SHARP), ignore="unit")
+    TableModel.fit(table, LABELS, estimator=DLDL(**SHARP), columns=ColumnOptions(ignore="unit"))
     assert "groups" not in seen[1]
 
 
 def test_wrong_groups_are_refused():
     table = noise(0, 1)
     with pytest.raises(TableError, match="labels and groups both name 'sea'"):
-        fit_table(table, LABELS, groups="sea")
+        fit_table(table, LABELS, columns=ColumnOptions(groups="sea"))
     with pytest.raises(TableError, match="groups and features both name 'unit'"):
-        fit_table(table, LABELS, groups="unit", features="a,unit")
+        fit_table(table, LABELS, columns=ColumnOptions(groups="unit", features="a,unit"))
     with pytest.raises(TableError, match="groups must be one column"):
-        fit_table(table, LABELS, groups="a,b")
+        fit_table(table, LABELS, columns=ColumnOptions(groups="a,b"))
     table.loc[17, "unit"] = None
     with pytest.raises(TableError, match="group is missing") as caught:
-        fit_table(table, LABELS, groups="unit")
+        fit_table(table, LABELS, columns=ColumnOptions(groups="unit"))
     assert (caught.value.row, caught.value.column) == (17, "unit")
 
 
 def test_too_few_groups_are_reported():
     table = noise(0, 1).assign(unit=["first", "second"] * 50)
-    model = fit_table(table, LABELS, params=SHARP, groups="unit")
+    model = fit_table(table, LABELS, params=SHARP, columns=ColumnOptions(groups="unit"))
     assert model.facts["holdout"] is None
     assert "no more than one can be held out" in model.facts["warnings"][-1]
     held = fit_table(
-        table.assign(unit=["x", "y", "z", "z"] * 25), LABELS, params=SHARP, groups="unit"
+        table.assign(unit=["x", "y", "z", "z"] * 25),
+        LABELS,
+        params=SHARP,
+        columns=ColumnOptions(groups="unit"),
     ).facts["holdout"]
     assert held["groups"] == 2
 
@@ -170,13 +177,15 @@ def test_out_of_fold_labels_keep_groups_together():
     Y = np.random.default_rng(0).integers(2, size=(48, 3)).astype(float)
     Y[:, 0] = 1
     Y[::7] = np.nan
-    found = held_out_probabilities(NeverOfGroup(), groups[:, None].astype(float), Y, groups)
+    found = _held_out_probabilities(NeverOfGroup(), groups[:, None].astype(float), Y, groups)
     assert (np.isnan(found) == np.isnan(Y)).all()
 
 
 def test_ask_reports_repeated_rows_and_a_single_group(tmp_path):
     table = noise(0, 2)
-    model = TableModel.fit(table, LABELS, estimator=DLDL(**SHARP), groups="unit")
+    model = TableModel.fit(
+        table, LABELS, estimator=DLDL(**SHARP), columns=ColumnOptions(groups="unit")
+    )
     found = ask_table(table, model, str(tmp_path / "ask.csv"))
     assert any("100 of 200 rows have the same features" in message for message in found.messages)
     assert any("look wrong" in message for message in found.messages)

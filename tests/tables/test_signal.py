@@ -11,7 +11,7 @@ from ldlearn.core.simplex import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.metrics import per_row
 from ldlearn.metrics.against_baselines import advantage_over_constant, score_with_baselines
-from ldlearn.tables import fit_table
+from ldlearn.tables import ColumnOptions, fit_table
 from ldlearn.tables.table_fit import describe_signal
 
 
@@ -22,7 +22,7 @@ def fit_simulated(*, shuffled=False, n=400, **options):
     table = pd.DataFrame(data.X[order], columns=[f"x{j}" for j in range(6)]).assign(
         **dict(zip(labels, data.Y.T, strict=True))
     )
-    return fit_table(table, labels, features=[f"x{j}" for j in range(6)])
+    return fit_table(table, labels, columns=ColumnOptions(features=[f"x{j}" for j in range(6)]))
 
 
 NEARLY_ALL = {"labels": "votes", "n_raters": 100}  # nine of ten labels are 1

@@ -10,14 +10,18 @@ import scipy.sparse
 from ldlearn.exceptions import TableError
 from ldlearn.experiments import plan_for_table, run_plan
 from ldlearn.tables import (
-    enhance_table,
+    ColumnOptions,
+    ReadingOptions,
+    WritingOptions,
     evaluate_table,
     explain_row,
     features,
+    fit_enhance_table,
     fit_table,
     load_model,
     predict_table,
     prepare_table,
+    save_model,
 )
 from ldlearn.tables.source import SparseTable
 
@@ -75,13 +79,13 @@ def test_sparse_and_dense_files_give_the_same_degrees(files, tmp_path, features)
     name = "x" if features is None else "place"
     models = {}
     for ending in ("npz", "csv"):
-        options = {
-            "id": "key",
-            "features": features,
-            "params": {"beta": 1.0, "gamma": 0.1, "tol": 1e-8},
-        }
-        path = tmp_path / f"{ending}.ldl"
-        models[ending] = fit_table(str(files / f"{name}.{ending}"), LABELS, str(path), **options)
+        models[ending] = fit_table(
+            str(files / f"{name}.{ending}"),
+            LABELS,
+            params={"beta": 1.0, "gamma": 0.1, "tol": 1e-8},
+            columns=ColumnOptions(id="key", features=features),
+        )
+        save_model(models[ending], tmp_path / f"{ending}.ldl")
     assert models["npz"].preprocessing.sparse
     assert models["npz"].facts["columns"] == models["csv"].facts["columns"]
     assert models["npz"].facts["holdout"]["scores"][0]["model"] == pytest.approx(
@@ -100,7 +104,9 @@ def test_sparse_and_dense_files_give_the_same_degrees(files, tmp_path, features)
 
 
 def test_methods_without_sparse_support_get_dense_features(files):
-    model = fit_table(str(files / "x.npz"), "Y", id="key", method="GLLE+PTSVM", holdout=0)
+    model = fit_table(
+        str(files / "x.npz"), "Y", method="GLLE+PTSVM", holdout=0, columns=ColumnOptions(id="key")
+    )
     assert not model.preprocessing.sparse
     assert model.preprocessing.means.any()
 
@@ -116,7 +122,10 @@ def test_sparse_matrices_are_not_densified(tmp_path, monkeypatch):
 
     monkeypatch.setattr(scipy.sparse.csr_array, "toarray", check_size)
     names = [str(tmp_path / name) for name in ("x.npz", "m.ldl", "out.csv")]
-    fit_table(names[0], "Y", names[1], params={"beta": 1.0, "gamma": 1e3, "max_iter": 1}, holdout=0)
+    save_model(
+        fit_table(names[0], "Y", params={"beta": 1.0, "gamma": 1e3, "max_iter": 1}, holdout=0),
+        names[1],
+    )
     assert predict_table(*names).rows == X.shape[0]
     assert len(load_model(names[1]).features) == len(np.unique(X.indices))
 
@@ -129,10 +138,15 @@ def test_label_list_column_of_sparse_files_can_be_kept(tmp_path, ending):
     pd.DataFrame(X.toarray()).add_prefix("X").assign(tags=lists).to_csv(
         tmp_path / "x.csv", index=False
     )
-    options = {"labels": "tags", "features": "X0:X39", "keep": "tags", "method": "UniformLE"}
     notes = []
-    enhance_table(
-        str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, on_message=notes.append
+    fit_enhance_table(
+        str(tmp_path / f"x.{ending}"),
+        "tags",
+        str(tmp_path / "out.csv"),
+        method="UniformLE",
+        columns=ColumnOptions(features="X0:X39"),
+        writing=WritingOptions(keep="tags"),
+        reading=ReadingOptions(on_message=notes.append),
     )
     assert "holds lists of labels, separated by '|'" in notes[0]
     found = pd.read_csv(tmp_path / "out.csv")

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import DLDL
-from ldlearn.tables import TableModel, write_suggestions
+from ldlearn.tables import ColumnOptions, RowOptions, TableModel, write_suggestions
 from ldlearn.tables.annotation_formats import as_task
 
 
@@ -20,12 +20,19 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return TableModel.fit(table, LABELS, estimator=DLDL(alpha=0.0, beta=0.1, gamma=0.1), id="key")
+    return TableModel.fit(
+        table,
+        LABELS,
+        estimator=DLDL(alpha=0.0, beta=0.1, gamma=0.1),
+        columns=ColumnOptions(id="key"),
+    )
 
 
 def test_argilla(table, model, tmp_path):
     path = tmp_path / "records.json"
-    write_suggestions(table, model, str(path), program="argilla", question="view", keep="place")
+    write_suggestions(
+        table, model, str(path), program="argilla", question="view", rows=RowOptions(keep="place")
+    )
     records = json.loads(path.read_text())
     D = model.enhance(table)
     for record, key, place, (_, degrees) in zip(
@@ -43,7 +50,11 @@ def test_argilla(table, model, tmp_path):
 def test_label_studio(table, model, tmp_path):
     path = tmp_path / "tasks.json"
     write_suggestions(
-        table.drop(columns=LABELS), model, str(path), program="label-studio", keep="place"
+        table.drop(columns=LABELS),
+        model,
+        str(path),
+        program="label-studio",
+        rows=RowOptions(keep="place"),
     )
     task = json.loads(path.read_text())[3]
     result = task["predictions"][0]["result"][0]

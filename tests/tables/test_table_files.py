@@ -13,6 +13,8 @@ from example_tables import LABELS, make_table
 
 from ldlearn.exceptions import ParameterError
 from ldlearn.tables import (
+    ColumnOptions,
+    ReadingOptions,
     TableModel,
     compare_tables,
     describe_file,
@@ -21,6 +23,7 @@ from ldlearn.tables import (
     fit_table,
     load_model,
     predict_table,
+    save_model,
 )
 
 
@@ -32,14 +35,15 @@ def files(tmp_path, monkeypatch):
 
 
 def test_fit_predict_enhance_evaluate_files(files):
-    model = fit_table("data.csv", LABELS, "m.ldl", id="key")
+    model = fit_table("data.csv", LABELS, columns=ColumnOptions(id="key"))
+    save_model(model, "m.ldl")
     assert isinstance(model, TableModel)
     written = predict_table("data.csv", model, "out.csv")
     assert (written.rows, written.labels, written.output) == (80, LABELS, "out.csv")
     np.testing.assert_allclose(
         pd.read_csv("out.csv")[LABELS], load_model("m.ldl").predict(make_table()), atol=1e-12
     )
-    enhance_table("data.csv", "degrees.parquet", model="m.ldl")
+    enhance_table("data.csv", "m.ldl", "degrees.parquet")
     assert list(pd.read_parquet("degrees.parquet")) == ["key", *LABELS]
     found = evaluate_table("data.csv", "m.ldl")
     assert (found.rows, found.truth) == (80, "0/1 labels")
@@ -66,16 +70,22 @@ def test_progress_is_reported(files):
         def __exit__(self, *error):
             pass
 
-    fit_table("data.csv", ",".join(LABELS), id="key", progress=RecordingProgress)
+    fit_table(
+        "data.csv",
+        ",".join(LABELS),
+        columns=ColumnOptions(id="key"),
+        reading=ReadingOptions(progress=RecordingProgress),
+    )
     size = (files / "data.csv").stat().st_size
     assert progress["reading"] == [size, size]
     assert "fitting" in progress
 
 
-def test_enhance_requires_model_or_labels(files):
-    for wrong in ({}, {"model": "m.ldl", "labels": "sky"}):
-        with pytest.raises(ParameterError, match="either a model, or labels"):
-            enhance_table("data.csv", "out.csv", **wrong)
+def test_enhance_by_a_model_refuses_what_belongs_to_a_fit(files):
+    with pytest.raises(ParameterError, match=r"labels has no meaning .* unless it is a NumPy file"):
+        enhance_table("data.csv", "m.ldl", "out.csv", labels="sky")
+    with pytest.raises(ParameterError, match="features has no meaning beside a model"):
+        enhance_table("data.csv", "m.ldl", "out.csv", columns=ColumnOptions(features="height"))
 
 
 def test_labels_are_read_once(files, monkeypatch):
@@ -88,7 +98,7 @@ def test_labels_are_read_once(files, monkeypatch):
         "to_labels",
         lambda frame, names, blank: seen.append(names) or values.to_labels(frame, names),
     )
-    fit_table("data.csv", LABELS, "m.ldl", id="key")
+    save_model(fit_table("data.csv", LABELS, columns=ColumnOptions(id="key")), "m.ldl")
     assert seen == [LABELS]
 
 
@@ -120,5 +130,7 @@ def test_a_pipe_with_a_name_is_read_once():
     with read_end, ThreadPoolExecutor() as threads:
         threads.submit(write)
         name = f"/dev/fd/{read_end.fileno()}"
-        model = fit_table(name, "a,b", format="csv", method="PriorLE+MeanLDL", holdout=0)
+        model = fit_table(
+            name, "a,b", method="PriorLE+MeanLDL", holdout=0, reading=ReadingOptions(format="csv")
+        )
     assert model.categorical == ("code",)

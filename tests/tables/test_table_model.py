@@ -29,10 +29,19 @@ from ldlearn import (
 from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.exceptions import InputError, ModelFileError, ParameterError, TableError
 from ldlearn.metrics.against_baselines import score_with_baselines
-from ldlearn.tables import TableModel, export_onnx, features, fit_table, load_model, save_model
+from ldlearn.tables import (
+    ColumnOptions,
+    TableModel,
+    export_onnx,
+    features,
+    fit_table,
+    load_model,
+    save_model,
+    table_fit,
+)
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.description import linear_softmax, strongest_features
-from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
+from ldlearn.tables.description import softmax_coefficients, strongest_features
+from ldlearn.tables.table_fit import _fit_plain_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 
 FEATURES = ["height", "wet", "place"]
@@ -42,7 +51,7 @@ RBF = DLDL(beta=10.0, gamma=0.1, feature_map="rbf")
 
 @cache  # shared, read-only
 def fitted(**options) -> TableModel:
-    return TableModel.fit(make_table(), LABELS, features=FEATURES, **options)
+    return TableModel.fit(make_table(), LABELS, **options, columns=ColumnOptions(features=FEATURES))
 
 
 def test_preprocessing_imputes_encodes_and_scales():
@@ -59,7 +68,7 @@ def test_preprocessing_imputes_encodes_and_scales():
 
 def test_model_files_joblib_and_pickle_restore_table_models(tmp_path):
     table = make_table()
-    model = fit_table(table, LABELS, features=FEATURES)
+    model = fit_table(table, LABELS, columns=ColumnOptions(features=FEATURES))
     save_model(model, tmp_path / "m.ldl")
     joblib.dump(model, tmp_path / "m.joblib")
     copies = (
@@ -80,7 +89,9 @@ def test_every_method_that_predicts_works_on_tables(name, tmp_path):
     if cls.kind == "learner":
         table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
     estimator = cls(**cls._test_params[0])
-    model = TableModel.fit(table, LABELS, features=FEATURES, estimator=estimator)
+    model = TableModel.fit(
+        table, LABELS, estimator=estimator, columns=ColumnOptions(features=FEATURES)
+    )
     save_model(model, tmp_path / "m.ldl")
     P = load_model(tmp_path / "m.ldl").predict(table)
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-9)
@@ -89,34 +100,36 @@ def test_every_method_that_predicts_works_on_tables(name, tmp_path):
 
 def test_column_selection_of_data_frames():
     model = TableModel.fit(
-        make_table(), "sky:sea", features="height:place", id="key", estimator=QUICK
+        make_table(),
+        "sky:sea",
+        estimator=QUICK,
+        columns=ColumnOptions(features="height:place", id="key"),
     )
     assert (model.labels, model.features, model.id) == (tuple(LABELS), tuple(FEATURES), "key")
     with pytest.raises(TableError, match=r"numeric: there is no column 'wett'; did you mean wet"):
-        TableModel.fit(make_table(), LABELS, numeric=["wett"], id="key")
+        TableModel.fit(make_table(), LABELS, columns=ColumnOptions(numeric=["wett"], id="key"))
 
 
 def test_column_options_accept_index_and_empty_sequences():
     table = make_table()[[*FEATURES, *LABELS]]
-    none = {
-        "numeric": (),
-        "categorical": [],
-        "datetime": {},
-        "text": table.columns[:0],
-        "ignore": (),
-    }
-    model = TableModel.fit(
-        table, table.columns[-3:], features=table.columns[:3], estimator=QUICK, **none
+    columns = ColumnOptions(
+        features=table.columns[:3],
+        numeric=(),
+        categorical=[],
+        datetime={},
+        text=table.columns[:0],
+        ignore=(),
     )
+    model = TableModel.fit(table, table.columns[-3:], estimator=QUICK, columns=columns)
     assert (model.labels, model.features) == (tuple(LABELS), tuple(FEATURES))
     with pytest.raises(TableError, match="features names no column"):
-        TableModel.fit(table, LABELS, features=[], estimator=QUICK)
+        TableModel.fit(table, LABELS, estimator=QUICK, columns=ColumnOptions(features=[]))
     days = [f"{1 + i % 28:02}/02/2024" for i in range(len(table))]
     dated = TableModel.fit(
         table.assign(day_1=days, day_2=days),
         LABELS,
-        datetime={"day_*": "%d/%m/%Y"},
         estimator=QUICK,
+        columns=ColumnOptions(datetime={"day_*": "%d/%m/%Y"}),
     )
     assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
@@ -124,7 +137,9 @@ def test_column_options_accept_index_and_empty_sequences():
 def test_polars_frames_are_supported():
     table = make_table()
     pandas_model = fitted(estimator=QUICK)
-    polars_model = TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES, estimator=QUICK)
+    polars_model = TableModel.fit(
+        pl.from_pandas(table), LABELS, estimator=QUICK, columns=ColumnOptions(features=FEATURES)
+    )
     np.testing.assert_allclose(
         polars_model.predict(pl.from_pandas(table)).to_numpy(),
         pandas_model.predict(table).to_numpy(),
@@ -231,7 +246,7 @@ def test_held_out_check_detects_informative_features():
     informed = fit_table(table, ["low", "high"])
     assert informed.facts["holdout"]["better_than_baselines"] is True
     assert not any("Uninformative" in w for w in informed.facts["warnings"])
-    blind = fit_table(table, ["low", "high"], features=["noise"])
+    blind = fit_table(table, ["low", "high"], columns=ColumnOptions(features=["noise"]))
     assert blind.facts["holdout"]["better_than_baselines"] is False
     assert any("Uninformative" in w for w in blind.facts["warnings"])
     few = fit_table(table[:20], ["low", "high"])
@@ -239,7 +254,7 @@ def test_held_out_check_detects_informative_features():
     assert any("too few" in w for w in few.facts["warnings"])
 
 
-def test_classifier_baseline_is_scored_for_small_tables(tmp_path):
+def test_classifier_baseline_is_scored_for_small_tables(tmp_path, monkeypatch):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(120, 2))
     labels = pd.DataFrame(
@@ -252,16 +267,17 @@ def test_classifier_baseline_is_scored_for_small_tables(tmp_path):
     scores = {score.name: score for score in held_out_scores(load_model(tmp_path / "m.ldl").facts)}
     likely = scores["vote_likelihood"]
     assert likely.mean < likely.classifier < 0
-    assert _fit_classifier(DLDL(), x, labels.to_numpy(dtype=float), max_size=100) is None
+    monkeypatch.setattr(table_fit, "_MAX_CLASSIFIER_SIZE", 100)
+    assert _fit_plain_classifier(DLDL(), x, labels.to_numpy(dtype=float), None) is None
     exact = fit_table(table.assign(low=0.25, high=0.75), ["low", "high"], method=SABFGS())
     assert all(score.classifier is None for score in held_out_scores(exact.facts))
 
 
 def test_linear_models_are_recognised_and_explained():
-    assert linear_softmax(fitted(estimator=DLDL(feature_map="rbf")).estimator) is None
+    assert softmax_coefficients(fitted(estimator=DLDL(feature_map="rbf")).estimator) is None
     for estimator in (DLDL(), EnhanceThenLearn(enhancer=PriorLE(), learner=SABFGS())):
         model = fitted(estimator=estimator)
-        coef, intercept = linear_softmax(model.estimator)
+        coef, intercept = softmax_coefficients(model.estimator)
         assert coef.shape == (3, 5)
         assert intercept.shape == (3,)
     assert strongest_features(model)[LABELS[1]][0][0] == "height"
@@ -300,7 +316,9 @@ def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     table = make_table()
     if method.kind == "learner":
         table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
-    model = TableModel.fit(table, LABELS, features=features, estimator=method)
+    model = TableModel.fit(
+        table, LABELS, estimator=method, columns=ColumnOptions(features=features)
+    )
     export_onnx(model, tmp_path / "m.onnx")
     session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
     new = make_table(50, seed=3)
@@ -320,12 +338,18 @@ def test_onnx_of_trees_and_stacks_in_single_precision(tmp_path):
         "onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime"
     )
     table, new = make_table(), make_table(50, seed=3)
-    stack = TableModel.fit(table, LABELS, features=FEATURES, estimator=StackedLDL(teacher=QUICK))
+    stack = TableModel.fit(
+        table, LABELS, estimator=StackedLDL(teacher=QUICK), columns=ColumnOptions(features=FEATURES)
+    )
     stack.estimator.member_weights_ = np.array([0.1, 0.2, 0.3, 0.1, 0.3])
     table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
     trees = BoostedLDL(n_estimators=5, min_samples_leaf=2, max_features=1.0)
-    boosted = TableModel.fit(table, LABELS, features=FEATURES, estimator=trees)
-    constant = TableModel.fit(table[:1], LABELS, features=["height"], estimator=trees)
+    boosted = TableModel.fit(
+        table, LABELS, estimator=trees, columns=ColumnOptions(features=FEATURES)
+    )
+    constant = TableModel.fit(
+        table[:1], LABELS, estimator=trees, columns=ColumnOptions(features=["height"])
+    )
     assert constant.estimator.trees_ is None
     for model in (stack, boosted, constant):
         export_onnx(model, tmp_path / "m.onnx")
@@ -342,7 +366,9 @@ def test_onnx_accepts_every_spelling_of_booleans(tmp_path):
     )
     table = make_table()
     table["wide"] = np.where(table["height"] > table["height"].median(), "True", "False")
-    model = TableModel.fit(table, LABELS, features=["wet", "wide"], estimator=QUICK)
+    model = TableModel.fit(
+        table, LABELS, estimator=QUICK, columns=ColumnOptions(features=["wet", "wide"])
+    )
     export_onnx(model, tmp_path / "m.onnx")
     session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
     spellings = ["True", "TRUE", "true", "False", "FALSE", "false"]
@@ -379,7 +405,9 @@ def test_held_out_check_with_selected_kind(kind):
     table = pd.DataFrame({"x": x, "low": (x < 0.5).astype(float), "high": (x > -0.5).astype(float)})
     if kind == "mixed":
         table.loc[:9, ["low", "high"]] = [0.3, 0.7]
-    model = fit_table(table, ["low", "high"], kind=kind, method=DLDL(beta=10.0, gamma=1.0))
+    model = fit_table(
+        table, ["low", "high"], method=DLDL(beta=10.0, gamma=1.0), columns=ColumnOptions(kind=kind)
+    )
     assert all(score.classifier is not None for score in held_out_scores(model.facts))
     assert model.facts["holdout"] is not None
 

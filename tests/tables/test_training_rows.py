@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from ldlearn.core.row_groups import hash_rows
-from ldlearn.tables import evaluate_table, fit_table, load_table_model
-from ldlearn.tables.training_rows import MAX_KEYS, sample_keys, share_in_training
+from ldlearn.tables import evaluate_table, fit_table, load_table_model, save_model
+from ldlearn.tables.training_rows import _MAX_KEYS, sample_keys, share_in_training
 
 LABELS = ["sky", "sea", "sun"]
 
@@ -27,11 +27,9 @@ def make_rows(seed: int, n: int = 200) -> pd.DataFrame:
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("training")
     make_rows(0).to_csv(folder / "train.csv", index=False)
-    fit_table(
-        str(folder / "train.csv"),
-        LABELS,
+    save_model(
+        fit_table(str(folder / "train.csv"), LABELS, params={"beta": 0.1, "gamma": 0.01}),
         str(folder / "m.ldl"),
-        params={"beta": 0.1, "gamma": 0.01},
     )
     return folder
 
@@ -94,7 +92,7 @@ def test_overlap_with_many_training_rows_is_estimated_from_a_sample():
     rng = np.random.default_rng(0)
     keys = hash_rows(rng.normal(size=(30_000, 2)))
     sample = sample_keys(keys[:20_000])
-    assert len(sample) == MAX_KEYS
+    assert len(sample) == _MAX_KEYS
     assert share_in_training(sample, keys[:20_000]) == 1.0
     assert share_in_training(sample, keys[20_000:]) == 0.0
     assert share_in_training(sample, keys) == pytest.approx(2 / 3, abs=0.03)

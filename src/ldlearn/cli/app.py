@@ -7,19 +7,17 @@ when one of its commands is run or its help is shown, so it may import at its to
 """
 
 import signal
-from collections.abc import Callable
-from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
-from inspect import Parameter, Signature, signature
 from keyword import iskeyword
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ldlearn import __version__
 from ldlearn.cli.main import quit_immediately
+from ldlearn.cli.option_groups import expand_groups
 
 OWN_TABLES = "Your own tables"
 STUDY = "Methods, data sets and experiments"
@@ -146,41 +144,11 @@ def load_command(name: str) -> Any:
     if not isinstance(found, typer.Typer):
         function = found
         found = typer.Typer(add_completion=False)
-        found.command(name, context_settings=_SETTINGS)(_expand_options(function))
+        found.command(name, context_settings=_SETTINGS)(expand_groups(function))
     command = typer.main.get_command(found)
     # Usage and errors show the command as typed, not the function.
     command.name = name
     return command
-
-
-def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter that is a dataclass by one parameter for each of its fields, which is
-    what typer takes."""
-    types = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
-    parameters = []
-    for name, parameter in signature(command).parameters.items():
-        members = signature(groups[name]).parameters.values() if name in groups else [parameter]
-        annotations = get_type_hints(groups[name], include_extras=True) if name in groups else types
-        parameters += [
-            p.replace(kind=Parameter.KEYWORD_ONLY, annotation=annotations[p.name]) for p in members
-        ]
-
-    def run(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(
-                **{field: given.pop(field) for field in signature(group).parameters}
-            )
-        command(**given)
-
-    parameters.sort(
-        key=lambda parameter: parameter.default is not Parameter.empty
-    )  # what is required comes first
-    # typer reads the signature for names and defaults, and the annotations for types.
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__doc__ = command.__doc__
-    return run
 
 
 app = typer.Typer(

@@ -7,7 +7,17 @@ from typer import BadParameter, Option
 
 from ldlearn import tables
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_table, report_written
-from ldlearn.cli.options import Data, Groups, Json, ModelOptions, Output, Raw, RowOptions, To
+from ldlearn.cli.options import (
+    Data,
+    Embedding,
+    Json,
+    ModelFile,
+    OutputTable,
+    TrustedMethod,
+    import_trusted_code,
+    report_on_console,
+)
+from ldlearn.tables import ColumnOptions, ReadingOptions, RowOptions, WritingOptions
 from ldlearn.tables.files import PIPE
 
 
@@ -23,7 +33,11 @@ def browse(
         float | None, Option(metavar="N", help="Number of raters of a row, if known.")
     ] = None,
     *,
+    model: ModelFile,
+    embedding: Embedding = None,
+    method: TrustedMethod = None,
     rows: RowOptions,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Write a page to browse rows: texts, labels, degrees; search, sort, select, export.
@@ -38,8 +52,15 @@ def browse(
 
     if not output.endswith((".html", ".htm")):
         raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
+    import_trusted_code(model, embedding, method)
     written = write_browse_page(
-        data, output=output, interval=interval, raters=raters, **rows.arguments()
+        data,
+        model,
+        output,
+        interval=interval,
+        raters=raters,
+        rows=rows,
+        reading=report_on_console(reading),
     )
     report_written(written, as_json)
 
@@ -49,7 +70,10 @@ def explain(
     row: Annotated[int, Option(metavar="N", help="Number of the row; the header is row 1.")],
     top: Annotated[int, Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
     *,
-    model: ModelOptions,
+    model: ModelFile,
+    embedding: Embedding = None,
+    method: TrustedMethod = None,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Explain one prediction: contributions of words and columns to each label.
@@ -59,7 +83,8 @@ def explain(
     \b
     ldlearn explain new.csv --model model.ldl --row 17
     """
-    found = tables.explain_row(data, row=row, **model.arguments())
+    import_trusted_code(model, embedding, method)
+    found = tables.explain_row(data, model, row, reading=report_on_console(reading))
     for message in found.messages:
         log(message)
     if as_json:
@@ -77,13 +102,16 @@ def explain(
 
 def ask(
     data: Data,
-    output: Output = PIPE,
+    output: OutputTable = PIPE,
     n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
-    groups: Groups = None,
     *,
+    columns: Annotated[ColumnOptions, {"groups"}],
+    model: ModelFile,
+    embedding: Embedding = None,
+    method: TrustedMethod = None,
     rows: RowOptions,
-    to: To = None,
-    raw: Raw = False,
+    reading: ReadingOptions,
+    writing: Annotated[WritingOptions, {"to", "raw"}],
     as_json: Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
@@ -95,8 +123,17 @@ def ask(
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     check_one_stdout(output, as_json)
+    import_trusted_code(model, embedding, method)
     written = tables.ask_table(
-        data, output=output, n=n, to=to, raw=raw, groups=groups, **rows.arguments(output)
+        data,
+        model,
+        output,
+        n=n,
+        to=writing.to,
+        groups=columns.groups,
+        raw=writing.raw,
+        rows=rows,
+        reading=report_on_console(reading, output),
     )
     report_written(written, as_json)
 
@@ -113,7 +150,11 @@ def suggest(
         str, Option(metavar="NAME", help="Question of the annotation tool.")
     ] = "label",
     *,
+    model: ModelFile,
+    embedding: Embedding = None,
+    method: TrustedMethod = None,
     rows: RowOptions,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).
@@ -122,7 +163,14 @@ def suggest(
     ldlearn suggest new.csv --model model.ldl --for argilla -o records.json
     ldlearn suggest table.csv -m model.ldl --for datasets -o soft.parquet
     """
+    import_trusted_code(model, embedding, method)
     written = tables.write_suggestions(
-        data, output=output, program=program, question=question, **rows.arguments()
+        data,
+        model,
+        output,
+        program=program,
+        question=question,
+        rows=rows,
+        reading=report_on_console(reading),
     )
     report_written(written, as_json)

@@ -12,17 +12,8 @@ from typer import Argument, BadParameter, Option
 from ldlearn import experiments
 from ldlearn._messages import escape_control_chars
 from ldlearn.cli import console
-from ldlearn.cli.options import (
-    Data,
-    DialectOptions,
-    FeatureOptions,
-    Jobs,
-    LabelOptions,
-    Labels,
-    Log,
-    Quiet,
-    split_names,
-)
+from ldlearn.cli.option_groups import all_but
+from ldlearn.cli.options import Data, Jobs, LabelColumns, Log, Quiet, split_names
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.exceptions import LDLearnError, MissingDependencyError
@@ -37,8 +28,9 @@ from ldlearn.experiments import (
 )
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.table_plan import describe_ranking
+from ldlearn.tables import ColumnOptions
 from ldlearn.tables.column_types import describe_types
-from ldlearn.tables.files import PIPE
+from ldlearn.tables.files import PIPE, Dialect
 
 
 def run(
@@ -126,7 +118,7 @@ def import_predictions(
 
 def compare_methods(
     data: Data,
-    labels: Labels,
+    labels: LabelColumns,
     output: Annotated[
         Path | None,
         Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods."),
@@ -140,9 +132,8 @@ def compare_methods(
     repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
-    features: FeatureOptions,
-    label_cells: LabelOptions,
-    dialect: DialectOptions,
+    columns: Annotated[ColumnOptions, all_but(ColumnOptions, "kind", "separator")],
+    dialect: Dialect,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     log: Log = False,
@@ -161,19 +152,18 @@ def compare_methods(
         raise BadParameter(
             "a run reads its table again when it continues; name a file.", param_hint="DATA"
         )
-    columns = (
-        vars(features)
-        | vars(dialect)
-        | {"blank": label_cells.blank, "empty_rows": label_cells.empty_rows}
-    )
+    settings = vars(columns) | vars(dialect)
+    # Plans have their own kinds of labels.
+    for name in ("kind", "zeros"):
+        del settings[name]
     plan, table = experiments.plan_for_table(
         data,
         labels,
         methods=split_names(methods),
-        zeros=label_cells.zeros,
+        zeros=columns.zeros,
         repeats=repeats,
         seed=seed,
-        columns=columns,
+        columns=settings,
         on_message=console.log,
     )
     folder = output or Path(f"{plan.name}-methods")

@@ -20,59 +20,68 @@ from ldlearn.cli.console import (
     report_written,
     warn,
 )
+from ldlearn.cli.option_groups import all_but
 from ldlearn.cli.options import (
-    Blank,
     Data,
     Embedding,
-    FeatureOptions,
-    Id,
     Json,
-    LabelKind,
-    LabelOptions,
-    Labels,
-    Method,
+    LabelColumns,
+    MethodName,
+    MethodParams,
     Metrics,
-    ModelOptions,
-    NoClobber,
-    Output,
-    Raw,
-    ReadingOptions,
+    ModelFile,
+    OutputTable,
     Scheduler,
-    Separator,
-    Settings,
-    To,
     TrustedMethod,
-    WritingOptions,
     import_trusted_code,
+    report_on_console,
     split_names,
 )
-from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer, method_name
+from ldlearn.compose.method_names import (
+    DEFAULT_METHOD,
+    make_enhancer,
+    make_predictor,
+    method_name,
+)
 from ldlearn.evaluation.formatting import plural
+from ldlearn.exceptions import ParameterError
 from ldlearn.metrics import get_metric
+from ldlearn.tables import ColumnOptions, LabelOptions, ReadingOptions, WritingOptions
 from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows
+from ldlearn.tables.options import given_options
 from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.writing import check_gives_intervals
 
-ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
+_Model = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
+_Overwrite = Annotated[WritingOptions, {"overwrite"}]
+# Options of `fit` that a cluster does not take.
+_LOCAL_OPTIONS = {
+    "kind",
+    "separator",
+    "blank",
+    "empty_rows",
+    "delimiter",
+    "decimal",
+    "encoding",
+    "format",
+}
 
 
 def fit(
     data: Data,
-    labels: Labels,
+    labels: LabelColumns,
     output: Annotated[
         str, Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")
     ],
     *,
-    features: FeatureOptions,
+    columns: ColumnOptions,
     embedding: Embedding = None,
-    method: Method = None,
-    set: Settings = None,
-    kind: LabelKind = "auto",
-    label_cells: LabelOptions,
-    separator: Separator = None,
+    method: MethodName = None,
+    set: MethodParams = None,
     holdout: Annotated[
         float | None, Option(metavar="F", help="Fraction of held-out rows; default 0.2.")
     ] = None,
@@ -84,7 +93,7 @@ def fit(
     verbose: Annotated[
         bool, Option("--verbose", help="Explain how hyperparameters were selected.")
     ] = False,
-    no_clobber: NoClobber = False,
+    writing: _Overwrite,
     as_json: Json = False,
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
@@ -101,27 +110,38 @@ def fit(
     # Model files have their own suffix, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
         raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
-    wanted = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
-    wanted["overwrite"] = not no_clobber
-    local = vars(label_cells) | {"kind": kind, "separator": separator, "intervals": intervals}
+    check_output(output, [data], overwrite=writing.overwrite)
+    method = method or DEFAULT_METHOD
+    params = dict(set or ())
     if scheduler is not None:
-        if (zeros := local.pop("zeros")) is not None:
-            wanted["params"]["zeros"] = zeros
-        refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
-        # 0 equals False, and is a value.
-        unset = (None, "auto", "error")
-        for name, value in refused.items():
-            if value is not False and value not in unset:
-                problem = f"a cluster takes 0/1 labels and no {name}."
-                raise BadParameter(problem, param_hint="--scheduler")
+        given = [*given_options(columns), *given_options(reading), *given_options(reading.dialect)]
+        refused = [name for name in given if name in _LOCAL_OPTIONS]
+        refused += ["intervals"] * intervals
+        refused += ["embedding"] * (embedding is not None)
+        refused += ["holdout"] * (holdout is not None)
+        if refused:
+            problem = f"a cluster takes 0/1 labels and no {refused[0]}."
+            raise BadParameter(problem, param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
 
-        model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
+        model = fit_parts(
+            data, labels, scheduler=scheduler, method=method, params=params, columns=columns
+        )
     else:
-        local["embedding"] = None if embedding is None else tables.import_embedding(embedding)
-        local["holdout"] = 0.2 if holdout is None else holdout
-        model = tables.fit_table(data, labels, output, **wanted, **local, **reading.arguments())
+        if intervals:
+            check_gives_intervals(make_predictor(method, params, zeros=columns.zeros))
+        model = tables.fit_table(
+            data,
+            labels,
+            method=method,
+            params=params,
+            embedding=None if embedding is None else tables.import_embedding(embedding),
+            holdout=0.2 if holdout is None else holdout,
+            columns=columns,
+            reading=report_on_console(reading),
+        )
+    tables.save_model(model, output, intervals=intervals)
     if as_json:
         print_json({"model": output} | tables.describe_model(model))
         return
@@ -159,13 +179,11 @@ def enhance(
     labels: Annotated[
         str | None, Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")
     ] = None,
-    output: Output = PIPE,
+    output: OutputTable = PIPE,
     *,
-    features: FeatureOptions,
-    method: Method = None,
-    set: Settings = None,
-    label_cells: LabelOptions,
-    separator: Separator = None,
+    columns: Annotated[ColumnOptions, all_but(ColumnOptions, "kind")],
+    method: MethodName = None,
+    set: MethodParams = None,
     embedding: Embedding = None,
     reading: ReadingOptions,
     writing: WritingOptions,
@@ -178,38 +196,48 @@ def enhance(
     ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
     """
     check_one_stdout(output, as_json)
-    if model is None and embedding is not None:
-        raise BadParameter(
-            "only a model that was fitted with one takes it.", param_hint="--embedding"
+    is_label_file = labels is not None and labels.endswith(".npy")
+    if (model is None) == (labels is None) and not is_label_file:
+        raise ParameterError("give either a model, or labels to fit a method on.")
+    reading = report_on_console(reading, output)
+    if model is None:
+        if embedding is not None:
+            raise BadParameter(
+                "only a model that was fitted with one takes it.", param_hint="--embedding"
+            )
+        written = tables.fit_enhance_table(
+            data,
+            labels,
+            output,
+            method=method or DEFAULT_METHOD,
+            params=dict(set or ()),
+            columns=columns,
+            writing=writing,
+            reading=reading,
         )
-    if model is not None:
-        trusted = (
-            method if ":" in (method or "") else None
-        )  # beside a model, any other method is refused
+    else:
+        trusted = method if ":" in (method or "") else None
         import_trusted_code(model, embedding, trusted)
-        method = None if trusted else method
-    written = tables.enhance_table(
-        data,
-        output,
-        model=model,
-        labels=labels,
-        method=method,
-        params=dict(set or ()),
-        separator=separator,
-        **vars(label_cells),
-        **vars(features),
-        **writing.arguments(),
-        **reading.arguments(output),
-    )
+        for name, value in {"method": None if trusted else method, "set": set}.items():
+            if value:
+                raise ParameterError(
+                    f"{name} has no meaning beside a model, which is fitted already; leave it out."
+                )
+        written = tables.enhance_table(
+            data, model, output, labels=labels, columns=columns, writing=writing, reading=reading
+        )
     report_written(written, as_json)
 
 
 def predict(
     data: Data,
-    output: Output = PIPE,
-    id: Id = None,
+    output: OutputTable = PIPE,
     *,
-    model: ModelOptions,
+    columns: Annotated[ColumnOptions, {"id"}],
+    model: ModelFile,
+    embedding: Embedding = None,
+    method: TrustedMethod = None,
+    reading: ReadingOptions,
     writing: WritingOptions,
     scheduler: Scheduler = None,
     as_json: Json = False,
@@ -226,14 +254,25 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
-    wanted = {"id": id} | writing.arguments() | model.arguments(output)
+    import_trusted_code(model, embedding, method)
+    reading = report_on_console(reading, output)
     if scheduler is None:
-        written = tables.predict_table(data, output=output, **wanted)
+        written = tables.predict_table(
+            data, model, output, id=columns.id, writing=writing, reading=reading
+        )
     else:
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import predict_parts
 
-        written = predict_parts(data, output=output, scheduler=scheduler, **wanted)
+        written = predict_parts(
+            data,
+            model,
+            output,
+            scheduler=scheduler,
+            id=columns.id,
+            writing=writing,
+            reading=reading,
+        )
     report_written(written, as_json)
 
 
@@ -243,10 +282,12 @@ def evaluate(
     labels: Annotated[
         str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")
     ] = None,
-    kind: LabelKind = "auto",
-    blank: Blank = None,
     *,
-    model: ModelOptions,
+    label_cells: LabelOptions,
+    model: ModelFile,
+    embedding: Embedding = None,
+    method: TrustedMethod = None,
+    reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
     """Score a model against true degrees or 0/1 labels; compare with baselines.
@@ -259,13 +300,15 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
+    import_trusted_code(model, embedding, method)
     found = tables.evaluate_table(
         data,
+        model,
         metrics=split_names(metrics),
         labels=labels,
-        kind=kind,
-        blank=blank,
-        **model.arguments(),
+        kind=label_cells.kind,
+        blank=label_cells.blank,
+        reading=report_on_console(reading),
     )
     for message in found.messages:
         log(message)
@@ -283,12 +326,12 @@ def compare(
     labels: Annotated[
         str | None, Option("--labels", "-l", metavar="COLS", help="Default: all columns.")
     ] = None,
-    id: Id = None,
     metrics: Metrics = None,
     convention: Annotated[
         str, Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",
     *,
+    columns: Annotated[ColumnOptions, {"id"}],
     reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
@@ -304,10 +347,10 @@ def compare(
         truth,
         other,
         labels=labels,
-        id=id,
+        id=columns.id,
         metrics=split_names(metrics),
         convention=convention,
-        **reading.arguments(),
+        reading=report_on_console(reading),
     )
     if as_json:
         print_json(
@@ -321,12 +364,13 @@ def compare(
 
 
 def inspect(
-    model: ModelFile,
+    model: _Model,
     html: Annotated[
         str | None, Option(metavar="FILE", help="Write a model card: one HTML page.")
     ] = None,
     method: TrustedMethod = None,
-    no_clobber: NoClobber = False,
+    *,
+    writing: _Overwrite,
     as_json: Json = False,
 ) -> None:
     """Show the training data, parameters, scores and warnings of a model.
@@ -337,7 +381,7 @@ def inspect(
     """
     known = tables.describe_file(model, method)
     if html is not None:
-        check_output(html, [model], overwrite=not no_clobber)
+        check_output(html, [model], overwrite=writing.overwrite)
         tables.write_card(known, html)
     if as_json:
         print_json(known)
@@ -380,12 +424,13 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
 
 
 def export(
-    model: ModelFile,
+    model: _Model,
     output: Annotated[
         str, Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")
     ],
     method: TrustedMethod = None,
-    no_clobber: NoClobber = False,
+    *,
+    writing: _Overwrite,
 ) -> None:
     """Write a model as ONNX, its preprocessing included.
 
@@ -395,7 +440,7 @@ def export(
     if Path(output).suffix != ".onnx":
         raise BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
     # Before the work: an output that must not be overwritten is an error at once.
-    check_output(output, [model], overwrite=not no_clobber)
+    check_output(output, [model], overwrite=writing.overwrite)
     loaded = tables.load_table_model(model, method)
     tables.export_onnx(loaded, output)
     inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
@@ -407,7 +452,7 @@ def import_(
     files: Annotated[
         list[str], Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")
     ],
-    output: Output = PIPE,
+    output: OutputTable = PIPE,
     kind: Annotated[
         str,
         Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto."),
@@ -426,9 +471,7 @@ def import_(
     ] = None,
     *,
     reading: ReadingOptions,
-    to: To = None,
-    raw: Raw = False,
-    no_clobber: NoClobber = False,
+    writing: Annotated[WritingOptions, {"to", "raw", "overwrite"}],
     as_json: Json = False,
 ) -> None:
     """Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.
@@ -443,12 +486,17 @@ def import_(
     ldlearn import raters.csv --item photo --rater who --label 'emo_*' -o t.csv
     """
     check_one_stdout(output, as_json)
-    check_output(output, files, overwrite=not no_clobber)
-    how = {
-        name: value for name, value in reading.arguments().items() if name in ("format", "dialect")
-    }
-    found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
-    write_table(output, [found.table], found.labels, to, raw=raw)
+    check_output(output, files, overwrite=writing.overwrite)
+    found = read_annotations(
+        files,
+        kind,
+        item=item,
+        rater=rater,
+        label=label,
+        format=reading.format,
+        dialect=reading.dialect,
+    )
+    write_table(output, [found.table], found.labels, writing.to, raw=writing.raw)
     for message in found.messages:
         log(f"{message}.")
     if zeros is None and found.kind == "labels":

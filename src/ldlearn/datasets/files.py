@@ -10,10 +10,11 @@ import scipy.sparse
 from ldlearn._messages import format_list
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError
-from ldlearn.tables.columns import Columns, strip_mark
+from ldlearn.tables.columns import strip_mark
 from ldlearn.tables.files import Dialect, Input, ReadingOptions, find_label_file, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
+from ldlearn.tables.options import Columns
 from ldlearn.tables.source import Source, to_matrix
 from ldlearn.tables.table_labels import to_dataset_fields
 

@@ -14,14 +14,19 @@ from ldlearn.base.parameters import (
     estimator_dataclass,
 )
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    row_weights,
+    to_distributions,
+)
 from ldlearn.solvers.spd import solve_semidefinite
 
 
 @estimator_dataclass
 class BDLE(Enhancer):
-    r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features
-    from labels.
+    r"""Bidirectional label enhancement (BD-LE, a reconstruction).
 
     Assumes that one matrix W maps features to labels and, transposed, labels back to features;
     recovers the smooth linear fit of Y. The way back keeps information of the features which Y

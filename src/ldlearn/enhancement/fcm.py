@@ -190,7 +190,7 @@ class FCM(Enhancer):
 
 
 def _memberships(squares: Array, b: float) -> Array:
-    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to it alone."""
+    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; 1 for a row on a centre."""
     nearest = squares.min(axis=1, keepdims=True)
     # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the
     # limit is taken.

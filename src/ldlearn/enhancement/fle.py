@@ -5,11 +5,22 @@ from typing import ClassVar
 import numpy as np
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
 
 
 @estimator_dataclass
@@ -23,7 +34,8 @@ class FLE(Enhancer):
 
     .. math::
 
-        \min_{P \ge 0,\, Q}\; \tfrac{1}{m} (|X - P Q|^2 + \gamma |Q|^2) + \alpha |P - Y|^2 + \beta |P - S|^2
+        \min_{P \ge 0,\, Q}\; \tfrac{1}{m} (|X - P Q|^2 + \gamma |Q|^2) + \alpha |P - Y|^2
+        + \beta |P - S|^2
         + \lambda |P 1 - 1|^2, \qquad D = P / (P 1)
 
     X is standardised, m is the number of features, and S is fixed:

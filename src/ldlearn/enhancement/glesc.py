@@ -6,11 +6,21 @@ import numpy as np
 from scipy import fft
 
 from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, Mask, softmax
-from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
+from ldlearn.solvers.low_rank import (
+    ThinFactors,
+    shrinkage,
+    smooth_by_representation,
+    thin_factors,
+)
 
 
 @estimator_dataclass
@@ -27,8 +37,10 @@ class GLESC(Enhancer):
 
     .. math::
 
-        \min_{Z, E}\; |(Z_1, Z_2)|_{tnn} + \beta |(E_1; E_2)|_{2,1} \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v,
-        \qquad \min_F\; |F - Y|^2 + \lambda |F - C^T F|^2, \;\; C = (Z_1 + Z_2) / 2, \qquad D = softmax(F)
+        \min_{Z, E}\; |(Z_1, Z_2)|_{tnn} + \beta |(E_1; E_2)|_{2,1}
+        \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v,
+        \qquad \min_F\; |F - Y|^2 + \lambda |F - C^T F|^2, \;\; C = (Z_1 + Z_2) / 2,
+        \qquad D = softmax(F)
 
     :math:`X_1` holds the standardised features, :math:`X_2 = Y`; :math:`|.|_{tnn}` is the mean over
     frequencies of the nuclear norms of the tensor's slices after a Fourier transform along the

@@ -24,7 +24,13 @@ from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import to_dense
-from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    Mask,
+    positive_or_one,
+    to_distributions,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.spd import solve_operator, solve_spd
 
@@ -64,24 +70,24 @@ class GLLE(Enhancer):
     correlation_penalty : float, default=0.0
         :math:`\lambda_R`, the penalty of label correlations; 0 is the conference version.
     n_groups : int or None, default=None
-        Groups of rows with correlations of their own (g), only used if ``correlation_penalty > 0``. None takes one
-        for every ten rows, at most 100.
+        Groups of rows with correlations of their own (g), only used if ``correlation_penalty > 0``.
+        None takes one for every ten rows, at most 100.
     solver : {"exact", "lbfgs"}, default="exact"
         ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G)
         D = Y`` is one sparse system. ``"lbfgs"`` is the original: W from a random start, stopped
         early, far from the minimum.
     tol : float, default=1e-6
-        Stop ``"lbfgs"``, or the alternation if ``correlation_penalty > 0``, when an iteration lowers the objective
-        by less than this, relatively.
+        Stop ``"lbfgs"``, or the alternation if ``correlation_penalty > 0``, when an iteration
+        lowers the objective by less than this, relatively.
     max_iter : int, default=300
         Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as
         any fit that is stopped before it converged.
     normalize : {"softmax", "l1", "shift_l1"}, default="softmax"
         How scores become distributions.
     random_state : int, RandomState or None, default=None
-        Start of ``"lbfgs"``; groups and first correlations if ``correlation_penalty > 0``. The exact solver of the
-        conference version needs none, and only it gives the same result for every order of rows and
-        labels.
+        Start of ``"lbfgs"``; groups and first correlations if ``correlation_penalty > 0``. The
+        exact solver of the conference version needs none, and only it gives the same result for
+        every order of rows and labels.
 
     Attributes
     ----------
@@ -92,7 +98,8 @@ class GLLE(Enhancer):
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each round of the alternation; never rises. Not with ``"lbfgs"``.
     n_iter_ : int
-        Iterations of ``"lbfgs"``, rounds of the alternation if ``correlation_penalty > 0``, otherwise 1.
+        Iterations of ``"lbfgs"``, rounds of the alternation if ``correlation_penalty > 0``,
+        otherwise 1.
     converged_ : bool
         Whether the objective settled within ``tol``.
     groups_ : ndarray of shape (n_samples,)
@@ -110,15 +117,16 @@ class GLLE(Enhancer):
     second digit between machines or numbers of threads.
 
     Departures from the paper: the minimum instead of an early stop by default; a row is not its own
-    neighbour (the released code's k = 20 counts it: ``n_neighbors=19``). With ``correlation_penalty > 0``: the
-    correlations are minimised over, label by label, instead of five steps of descent, and both
-    steps are repeated until the objective settles, not done once. Confidence: certain; constants of
-    the journal version reconstructed.
+    neighbour (the released code's k = 20 counts it: ``n_neighbors=19``). With label
+    correlations: they are minimised over, label by label, instead of five steps of descent,
+    and both steps are repeated until the objective settles, not done once. Confidence: certain;
+    constants of the journal version reconstructed.
 
     References
     ----------
     N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
-    N. Xu, Y.-P. Liu, X. Geng, "Label Enhancement for Label Distribution Learning", IEEE TKDE 33(4), 2021.
+    N. Xu, Y.-P. Liu, X. Geng, "Label Enhancement for Label Distribution Learning", IEEE TKDE 33(4),
+    2021.
 
     Examples
     --------

@@ -19,8 +19,7 @@ from ldlearn.core.simplex import (
 
 @estimator_dataclass
 class KM(Enhancer):
-    r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's
-    centre.
+    r"""Kernel method (KM): the nearer a row is to a label's centre, the higher is the degree.
 
     Assumes that the rows which carry a label form a ball in the feature space of a Gaussian kernel,
     and that the degree falls linearly from its centre to its rim. Labels do not inform each other

@@ -6,11 +6,21 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import TINY, Array, Mask, softmax
+from ldlearn.core.simplex import (
+    TINY,
+    Array,
+    Mask,
+    softmax,
+)
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -30,7 +40,8 @@ class LEMLL(Enhancer):
 
     .. math::
 
-        \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + C \sum_i \max(r_i - \epsilon, 0)^2 + \lambda_M\, tr(U^T M U)
+        \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + C \sum_i \max(r_i - \epsilon, 0)^2
+        + \lambda_M\, tr(U^T M U)
         + \lambda_Y |U - (2Y - 1)|^2, \qquad r_i = |u_i - (K B)_i - b|, \qquad D = softmax(U)
 
     K is a Gaussian kernel whose width is the mean distance of samples, :math:`M = (I - S)^T (I -
@@ -44,7 +55,8 @@ class LEMLL(Enhancer):
     reconstruction_penalty : float, default=1.0
         :math:`\lambda_M`, the penalty of differences from what neighbours rebuild.
     label_penalty : float, default=1.0
-        :math:`\lambda_Y`, the penalty of differences from the logical labels; to infinity, U = 2Y - 1.
+        :math:`\lambda_Y`, the penalty of differences from the logical labels; to infinity,
+        U = 2Y - 1.
     eps : float, default=0.2
         Error that costs nothing.
     n_neighbors : int, default=10
@@ -77,9 +89,9 @@ class LEMLL(Enhancer):
     Notes
     -----
     With U eliminated, what remains is a multi-output support vector regression with the kernel
-    :math:`\tilde K = K + (2 \lambda_M M + 2 \lambda_Y I)^{-1}`. Its dual, a group lasso in B, is solved by
-    reweighted least squares, which never lose ground; the primal value certifies the distance to
-    the minimum.
+    :math:`\tilde K = K + (2 \lambda_M M + 2 \lambda_Y I)^{-1}`. Its dual, a group lasso in B, is
+    solved by reweighted least squares, which never lose ground; the primal value certifies the
+    distance to the minimum.
 
     The kernel is a dense n x n array, and so is its Cholesky factor: 24 n^2 bytes, refused by a
     MemoryError before they are allocated if they do not fit. `GLLE` and `ML` keep their graphs

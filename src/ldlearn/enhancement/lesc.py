@@ -14,7 +14,12 @@ from ldlearn.base.parameters import (
     estimator_dataclass,
 )
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, positive_or_one, softmax
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    positive_or_one,
+    softmax,
+)
 from ldlearn.solvers.low_rank import (
     ThinFactors,
     nuclear_norm,

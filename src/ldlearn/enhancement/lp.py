@@ -6,11 +6,22 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import Fraction, OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    Fraction,
+    OutputMap,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, Mask, positive_or_one, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    positive_or_one,
+    to_distributions,
+)
 from ldlearn.solvers.spd import solve_spd
 
 

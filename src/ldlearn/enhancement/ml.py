@@ -6,17 +6,26 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    OutputMap,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
-from ldlearn.core.simplex import Array, Mask, positive_or_one, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    positive_or_one,
+    to_distributions,
+)
 
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space
 
 
 @estimator_dataclass
 class ML(Enhancer):
-    r"""Multi-label manifold (ML): real labels that neighbours rebuild with the weights that rebuild
-    the features.
+    r"""Multi-label manifold (ML): neighbours rebuild real labels with the weights of the features.
 
     Assumes that features and labels live on manifolds of the same local shape. Recovers real
     numbers which keep the signs of the logical labels, at least ``lam`` from zero, and are

@@ -12,7 +12,7 @@ from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetError, DatasetNotHereError, LabelDataset
 from ldlearn.experiments.toml_table import PlanError, Settings, TomlTable, option
-from ldlearn.tables import PreparedTable, prepare_table
+from ldlearn.tables import ColumnOptions, PreparedTable, ReadingOptions, prepare_table
 from ldlearn.tables.files import Dialect, OnMessage, sha256_of
 
 AnyDataset = LabelDataset | PreparedTable
@@ -138,12 +138,15 @@ class DatasetSpec:
     def prepare(self, on_message: OnMessage | None = None) -> PreparedTable:
         """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are
         warnings."""
-        dialect = Dialect(
-            **{key: value for key, value in self.read.items() if key in _DIALECT_KEYS}
-        )
-        columns = {key: value for key, value in self.read.items() if key not in _DIALECT_KEYS}
+        read = dict(self.read)
+        dialect = Dialect(**{key: read.pop(key) for key in _DIALECT_KEYS if key in read})
         return prepare_table(
-            str(self.path), **columns, name=self.name, dialect=dialect, on_message=on_message
+            str(self.path),
+            read.pop("labels"),
+            kind=read.pop("kind", "auto"),
+            name=self.name,
+            columns=ColumnOptions(**read),
+            reading=ReadingOptions(dialect=dialect, on_message=on_message),
         )
 
 

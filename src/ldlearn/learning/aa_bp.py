@@ -16,7 +16,13 @@ from ldlearn.base.parameters import (
     estimator_dataclass,
 )
 from ldlearn.core.scaling import Scaling, feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+    softmax,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.learning.networks import LayerSizes, check_layer_sizes
@@ -27,8 +33,7 @@ _Layers = list[Array]
 
 @estimator_dataclass
 class AABP(Learner):
-    r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared
-    errors (AA-BP).
+    r"""A multi-layer perceptron, trained by back-propagation on squared errors (AA-BP).
 
     Assumes a smooth non-linear relation. Use it where the linear `SABFGS` falls short and there are
     enough rows.
@@ -85,9 +90,9 @@ class AABP(Learner):
     gives another, equally good network.
 
     Departures from the paper: L-BFGS on standardised features, a small penalty by default.
-    ``AABP(hidden_layer_sizes=(24, 60), output="linear-abs", solver="gd", l2=0, max_iter=6000)`` is the published code
-    (whose momentum setting has no effect). Confidence: certain for ``"linear-abs"``; reconstructed
-    for ``"softmax"``, the version of the paper's text.
+    ``AABP(hidden_layer_sizes=(24, 60), output="linear-abs", solver="gd", l2=0, max_iter=6000)`` is
+    the published code (whose momentum setting has no effect). Confidence: certain for
+    ``"linear-abs"``; reconstructed for ``"softmax"``, the version of the paper's text.
 
     References
     ----------
@@ -219,7 +224,8 @@ class _Network:
         gradient: _Layers = []
         for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):
             loss = loss + self.l2 * np.vdot(W, W)
-            gradient = [inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0), *gradient]
+            in_W = inputs.T @ delta + 2.0 * self.l2 * W
+            gradient = [in_W, delta.sum(axis=0), *gradient]
             if inputs is not self.X:  # the derivative of tanh, from its value
                 delta = delta @ W.T * (1.0 - inputs * inputs)
         return loss, gradient
@@ -235,7 +241,11 @@ def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) ->
 
 
 def _initial_layers(
-    X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool
+    X: Array,
+    hidden: list[int],
+    n_labels: int,
+    rng: Any,
+    is_softmax: bool,
 ) -> _Layers:
     """Nguyen and Widrow's hidden layers; uniform output weights as in the published code."""
     low = X.min(axis=0)
@@ -259,10 +269,11 @@ def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array,
     reach = 2.0 * 0.7 * size ** (1.0 / len(low))
     W = rng.normal(size=(len(low), size))
     W *= reach / np.linalg.norm(W, axis=0)
-    middles = np.linspace(-1.0, 1.0, size) if size > 1 else np.zeros(1)
-    b = reach * middles * np.sign(W[0])
+    b = np.zeros(1)
+    if size > 1:
+        b = reach * np.linspace(-1.0, 1.0, size) * np.sign(W[0])
     # The box onto [-1, 1].
     varies = high > low
-    scale = np.divide(2.0, high - low, out=np.zeros(len(low)), where=varies)
+    scale = varies * 2.0 / np.where(varies, high - low, 1.0)
     shift = np.where(varies, 1.0 - high * scale, 0.0)
     return W * scale[:, None], b + shift @ W

@@ -120,8 +120,13 @@ class AAKNN(Learner):
         """Rows minus the mean: rounding errors of distances do not grow with an offset."""
         if sparse.issparse(X):
             # Manhattan distances of sparse rows are implemented for 32-bit indices only.
-            index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
-            parts = (X.data.astype(np.float64), X.indices.astype(index), X.indptr.astype(index))
+            largest = max(X.nnz, *X.shape)
+            index = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+            parts = (
+                X.data.astype(np.float64),
+                X.indices.astype(index),
+                X.indptr.astype(index),
+            )
             return sparse.csr_array(parts, shape=X.shape)
         return X - self._mean
 
@@ -133,6 +138,8 @@ class AAKNN(Learner):
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order
             # of the rows.
-            group = np.where(np.abs(away) <= tolerance[block, None], 0.0, np.sign(away))
-            chosen[block] = np.argsort(group, axis=1, kind="stable")[:, : self.n_neighbors]
+            tied = np.abs(away) <= tolerance[block, None]
+            group = np.where(tied, 0.0, np.sign(away))
+            order = np.argsort(group, axis=1, kind="stable")
+            chosen[block] = order[:, : self.n_neighbors]
         return chosen

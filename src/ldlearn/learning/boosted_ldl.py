@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+)
 
 import numpy as np
 from scipy import sparse
@@ -49,7 +54,10 @@ class BoostedLDL(Learner):
 
     with ``target="votes"`` from 0/1 labels, by the likelihood of `VoteLDL`:
 
-    .. math:: \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i), \qquad P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
+    .. math::
+
+        \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i),
+        \qquad P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
 
     Each round adds one tree per label to Z. The number of rounds is the one with the least loss on
     validation rows.
@@ -119,7 +127,14 @@ class BoostedLDL(Learner):
     }
 
     float32_tolerance = 1e-2
-    _test_params = ({"n_estimators": 3, "min_samples_leaf": 2, "l2": 0.1, "max_features": 1.0},)
+    _test_params = (
+        {
+            "n_estimators": 3,
+            "min_samples_leaf": 2,
+            "l2": 0.1,
+            "max_features": 1.0,
+        },
+    )
 
     target: Literal["degrees", "votes"] = "degrees"
     n_estimators: PositiveInt = 200
@@ -246,7 +261,8 @@ class BoostedLDL(Learner):
                 f"categorical_features must be columns of X, got {given!r:.80}."
             ) from None
         columns = to_dense(X[:, positions])
-        is_code = (columns >= 0) & (columns <= 2**31 - 2) & (columns == np.floor(columns))
+        in_range = (columns >= 0) & (columns <= 2**31 - 2)
+        is_code = in_range & (columns == np.floor(columns))
         bad = np.argwhere(~is_code & ~np.isnan(columns))
         if len(bad):
             row, k = bad[0]
@@ -283,11 +299,13 @@ class _DegreeLoss:
         """First derivatives and the diagonal of the second, scaled as by LightGBM."""
         P = softmax(Z)
         c = P.shape[1]
-        return self.weights * (P - self.D), self.weights * P * (1.0 - P) * (c / (c - 1))
+        gradient = self.weights * (P - self.D)
+        return gradient, self.weights * P * (1.0 - P) * (c / (c - 1))
 
     def mean_loss(self, Z: Array, D: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
-        return np.average(-np.sum(D * log_softmax(Z), axis=1), weights=weights)
+        losses = -np.sum(D * log_softmax(Z), axis=1)
+        return np.average(losses, weights=weights)
 
 
 class _VoteLoss:
@@ -317,14 +335,17 @@ class _VoteLoss:
         slope = self.counts * slope
         curvature = self.counts * curvature
         gradient = slope - P * slope.sum(axis=1, keepdims=True)
-        diagonal = curvature * (1.0 - 2.0 * P) + P**2 * curvature.sum(axis=1, keepdims=True)
-        self.log_rate -= float(np.clip(slope.sum() / max(curvature.sum(), 1e-12), -1.0, 1.0))
+        total = curvature.sum(axis=1, keepdims=True)
+        diagonal = curvature * (1.0 - 2.0 * P) + P**2 * total
+        step = slope.sum() / max(curvature.sum(), 1e-12)
+        self.log_rate -= np.clip(step, -1.0, 1.0)
         return gradient, np.maximum(diagonal, 0.0) * (c / (c - 1))  # below 0 only by rounding
 
     def mean_loss(self, Z: Array, Y: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
         losses = vote_losses(log_softmax(Z) + self.log_rate, np.nan_to_num(Y))
-        return np.average(np.sum(losses, axis=1, where=~np.isnan(Y)), weights=weights)
+        observed = np.sum(losses, axis=1, where=~np.isnan(Y))
+        return np.average(observed, weights=weights)
 
 
 def _group_equal_rows(X: Any, rng: Any) -> Indices:

@@ -10,7 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
 
 
 @estimator_dataclass
@@ -24,8 +29,10 @@ class CDLLD(Learner):
 
     .. math::
 
-        \min_{W, b}\; \sum_i \Big[ |d_i - p_i|^2 + \frac{1 - |p_i|^2}{S_i + 1} \Big] + l_2 (m |W|^2 + |b|^2),
-        \qquad p_{ij} = \frac{1 + e_{ij}}{S_i}, \quad e_i = \ln(1 + e^{x_i W + b}), \quad S_i = c + \sum_j e_{ij}
+        \min_{W, b}\; \sum_i \Big[ |d_i - p_i|^2 + \frac{1 - |p_i|^2}{S_i + 1} \Big]
+        + l_2 (m |W|^2 + |b|^2),
+        \qquad p_{ij} = \frac{1 + e_{ij}}{S_i}, \quad e_i = \ln(1 + e^{x_i W + b}), \quad S_i = c
+        + \sum_j e_{ij}
 
     X has m standardised features; the second term is the variance of the Dirichlet distribution.
     The background concentration of a row is c / S.
@@ -90,7 +97,8 @@ class CDLLD(Learner):
         weights = row_weights(D, sample_weight)
         scaling = feature_scaling(X, weights=sample_weight)
         loss = partial(_evidence_loss, scaling.apply(X), D, weights, self.l2)
-        start = [np.zeros((X.shape[1], D.shape[1])), np.zeros(D.shape[1])]
+        c = D.shape[1]
+        start = [np.zeros((X.shape[1], c)), np.zeros(c)]
         fit = self._minimize_lbfgs(loss, start)
         coef, self.intercept_ = scaling.undo(*fit.arrays)
         self.coef_ = coef.T
@@ -114,11 +122,17 @@ class CDLLD(Learner):
             Between 0 and 1: one if nothing speaks for any label.
         """
         check_is_fitted(self)
-        return 1.0 / (1.0 + self._evidence(self._validate_features(X)).mean(axis=1))
+        evidence = self._evidence(self._validate_features(X))
+        return 1.0 / (1.0 + evidence.mean(axis=1))
 
 
 def _evidence_loss(
-    Z: Array, D: Array, weights: SampleWeight, l2: float, W: Array, b: Array
+    Z: Array,
+    D: Array,
+    weights: SampleWeight,
+    l2: float,
+    W: Array,
+    b: Array,
 ) -> tuple[float, list[Array]]:
     """The objective of `CDLLD` with features Z and rows of these weights, and its gradient."""
     scores = Z @ W + b
@@ -126,11 +140,13 @@ def _evidence_loss(
     S = alpha.sum(axis=1, keepdims=True)
     P = alpha / S
     spread = 1.0 - np.sum(P**2, axis=1, keepdims=True)
-    losses = np.sum((D - P) ** 2, axis=1) + (spread / (S + 1.0))[:, 0]
+    variance = spread / (S + 1.0)
+    losses = np.sum((D - P) ** 2, axis=1) + variance[:, 0]
     in_P = 2.0 * (P - D) - 2.0 * P / (S + 1.0)  # S being constant
     inner = np.sum(in_P * P, axis=1, keepdims=True)
-    in_alpha = (in_P - inner) / S - spread / (S + 1.0) ** 2
+    in_alpha = (in_P - inner) / S - variance / (S + 1.0)
     G = weights[:, None] * expit(scores) * in_alpha
     m = len(W)
     loss = weights @ losses + l2 * (m * np.vdot(W, W) + b @ b)
-    return loss, [Z.T @ G + 2.0 * l2 * m * W, G.sum(axis=0) + 2.0 * l2 * b]
+    in_W = Z.T @ G + 2.0 * l2 * m * W
+    return loss, [in_W, G.sum(axis=0) + 2.0 * l2 * b]

@@ -8,9 +8,20 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 
@@ -122,7 +133,8 @@ class CPNN(Learner):
             rng.normal(size=h),
             rng.normal(size=h) / h,
         ]
-        loss = partial(_network_loss, scaling.apply(X), D, weights / total, self.l2 / total)
+        Z = scaling.apply(X)
+        loss = partial(_network_loss, Z, D, weights / total, self.l2 / total)
         V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
         self._label_offsets = _label_positions(D.shape[1])[:, None] * self.label_coef_
@@ -157,7 +169,8 @@ def _network_loss(
     m, h = V.shape
     t = _label_positions(D.shape[1])
     F = Z @ V + a
-    loss = penalty * (m * np.vdot(V, V) + u @ u + h * w @ w)
+    squares = m * np.vdot(V, V) + u @ u + h * w @ w
+    loss = penalty * squares
     gF = np.empty_like(F)
     gu = 2.0 * penalty * u
     gw = 2.0 * penalty * h * w

@@ -6,7 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.learning.aa_knn import AAKNN
@@ -27,7 +32,8 @@ class DFLDL(Learner):
     .. math::
 
         p(x) = \frac{2}{c (c - 1)} \sum_{i \ne j} s_{ij}(x)\, P_{ij}(x), \qquad
-        \min_{P_{ij}}\; KL(D_{ij}, P_{ij}) + l_2 |W_{ij}|^2, \quad P_{ij} = softmax(X W_{ij} + b_{ij})
+        \min_{P_{ij}}\; KL(D_{ij}, P_{ij}) + l_2 |W_{ij}|^2, \quad P_{ij} = softmax(X W_{ij}
+        + b_{ij})
 
     :math:`D_{ij}` are the training rows with :math:`d_i \ge d_j`, and :math:`s_{ij}` is 1 if label
     i has the larger mean degree among the ``n_neighbors`` nearest rows, 0 if label j has it, and
@@ -118,7 +124,11 @@ class DFLDL(Learner):
                 return 0, True
             features = reduce_to_row_space(CentredMatrix(X[rows]))
             fit = softmax_regression(
-                features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter
+                features,
+                D[rows],
+                l2=self.l2,
+                tol=self.tol,
+                max_iter=self.max_iter,
             )
             coef, self.pair_intercept_[k] = features.to_original(fit.coef, fit.intercept)
             self.pair_coef_[k] = coef.T
@@ -133,7 +143,8 @@ class DFLDL(Learner):
         near = self.neighbors_.predict(X).astype(np.float64)
         P = np.zeros(near.shape)
         for k, (i, j) in enumerate(permutations(range(near.shape[1]), 2)):
-            competence = 0.5 * (1.0 + np.sign(np.round(near[:, i] - near[:, j], 9)))
+            ahead = np.round(near[:, i] - near[:, j], 9)
+            competence = 0.5 * (1.0 + np.sign(ahead))
             predicted = linear_softmax(X, self.pair_coef_[k].T, self.pair_intercept_[k])
             P += competence[:, None] * predicted
         return normalize_rows(P)

@@ -93,7 +93,8 @@ class IncomLDL(SimplexLearner):
         known = ~np.isnan(D)
         alpha = self.alpha
         if alpha is None:
-            variance = np.nanmean((D - np.nanmean(D, axis=0)) ** 2) * known.mean()
+            deviations = D - np.nanmean(D, axis=0)
+            variance = np.nanmean(deviations**2) * known.mean()
             squares = factors.values**2
             effective = np.sum(squares / (squares + penalty))
             alpha = np.sqrt(variance) * (np.sqrt(effective) + np.sqrt(D.shape[1]))

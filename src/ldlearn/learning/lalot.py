@@ -6,12 +6,28 @@ from typing import ClassVar
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    mean_logits,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
-from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
+from ldlearn.solvers.sinkhorn import (
+    Transport,
+    sinkhorn,
+    total_plan,
+    transport_cost,
+)
 
 
 @estimator_dataclass
@@ -25,11 +41,13 @@ class LALOT(Learner):
 
     .. math::
 
-        \min_{\Theta, \theta_0, K \succeq 0}\; \sum_i W(h_i, d_i; M) + \frac{C}{2 s} |K - K_0|_F^2 + l_2 |\Theta|^2
+        \min_{\Theta, \theta_0, K \succeq 0}\; \sum_i W(h_i, d_i; M) + \frac{C}{2 s} |K - K_0|_F^2
+        + l_2 |\Theta|^2
 
     .. math::
 
-        h_i = softmax(\Theta^T x_i + \theta_0), \quad M_{ab} = (K_{aa} + K_{bb} - 2 K_{ab}) / s, \quad K_0 = D^T D
+        h_i = softmax(\Theta^T x_i + \theta_0), \quad M_{ab} = (K_{aa} + K_{bb}
+        - 2 K_{ab}) / s, \quad K_0 = D^T D
 
     .. math:: W(h, d; M) = \min_{P 1 = h,\, P^T 1 = d,\, P \ge 0}\;
         \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
@@ -114,7 +132,10 @@ class LALOT(Learner):
         "cost_": "float (n_labels, n_labels)",
     }
 
-    _test_params = ({"tol": 0.01}, {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False})
+    _test_params = (
+        {"tol": 0.01},
+        {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False},
+    )
 
     lam: Positive = 20.0
     C: Positive = 200.0
@@ -146,7 +167,12 @@ class LALOT(Learner):
         while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
             cost = _label_distances(K) / unit
             loss = _TransportLoss(Z, D, cost, counts, self.lam, self.l2, self.fit_intercept)
-            fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
+            fit = minimize_lbfgs(
+                loss,
+                [theta, theta0],
+                max_iter=self.steps,
+                tol=0.1 * self.tol,
+            )
             theta, theta0 = fit.arrays
             is_solved = fit.converged
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
@@ -217,6 +243,7 @@ def _label_distances(K: Array) -> Array:
 def _metric_step(plan: Array, K0: Array, C: float) -> Array:
     """Minimise ``<plan, _label_distances(K)> + C/2 |K - K0|^2`` over semi-definite matrices K."""
     # The first term is linear in K, with this gradient: the minimum is one projected step.
-    slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T
+    moved = plan + plan.T
+    slope = np.diag(moved.sum(axis=0)) - moved
     values, vectors = np.linalg.eigh(K0 - slope / C)
     return (vectors * np.maximum(values, 0.0)) @ vectors.T

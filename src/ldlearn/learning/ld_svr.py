@@ -7,7 +7,12 @@ from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import (
     Array,
@@ -113,7 +118,8 @@ class LDSVR(Learner):
             distances = euclidean_distances(self.training_rows_ - self.training_rows_.mean(axis=0))
             sigma = weights @ distances @ weights / weights.sum() ** 2 or 1.0
         self.sigma_ = float(sigma)
-        values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
+        kernel = rbf_kernel(self.training_rows_, width=self.sigma_)
+        values, vectors = np.linalg.eigh(kernel)
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
         # K = basis basis', and the penalty is the square of theta = root vectors' beta.
@@ -125,10 +131,12 @@ class LDSVR(Learner):
             excess = np.maximum(u - self.epsilon, 0.0)
             pull = self.C * weights * excess / (8.0 * positive_or_one(u))
             slopes = pull[:, None] * errors
-            value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
+            errors = self.C * np.vdot(weights, excess**2)
+            value = 0.5 * np.vdot(theta, theta) + errors
             return value, [theta + basis.T @ slopes, slopes.sum(axis=0)]
 
-        start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
+        mean = np.average(targets, axis=0, weights=weights)
+        start = [np.zeros((len(root), c)), mean]
         theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays
         self.dual_coef_ = vectors[:, kept] / root @ theta
 

@@ -18,7 +18,8 @@ class LDLDPA(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b}\; KL(D, P) - \frac{\alpha}{c} \sum_{ij} r_{ij} p_{ij} + \beta \sum_i (var(p_i) - var(d_i))^2
+        \min_{W, b}\; KL(D, P) - \frac{\alpha}{c} \sum_{ij} r_{ij} p_{ij} + \beta \sum_i (var(p_i)
+        - var(d_i))^2
         + l_2 |W|^2, \qquad P = softmax(X W + b)
 
     :math:`r_{ij}` is the rank of label j among the c degrees of row i, 1 for the smallest (the mean
@@ -81,7 +82,10 @@ class LDLDPA(LinearSoftmaxLearner):
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         c = D.shape[1]
         reward = self.alpha / c * rankdata(D, axis=1)
-        excess = P.var(axis=1, keepdims=True) - D.var(axis=1, keepdims=True)
-        losses = self.beta * excess[:, 0] ** 2 - np.sum(reward * P, axis=1)
+        excess = P.var(axis=1, keepdims=True)
+        excess -= D.var(axis=1, keepdims=True)
+        losses = self.beta * excess[:, 0] ** 2
+        losses -= np.sum(reward * P, axis=1)
         deviations = P - P.mean(axis=1, keepdims=True)
-        return losses, 4.0 * self.beta / c * excess * deviations - reward
+        in_P = 4.0 * self.beta / c * excess * deviations
+        return losses, in_P - reward

@@ -8,10 +8,22 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
-from ldlearn.core.simplex import TINY, Array, Indices, SampleWeight, log_degrees, row_weights
+from ldlearn.core.simplex import (
+    TINY,
+    Array,
+    Indices,
+    SampleWeight,
+    log_degrees,
+    row_weights,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -116,7 +128,14 @@ class LDLForest(Learner):
         "leaves_": "float (n_trees, n_leaves, n_labels)",
     }
 
-    _test_params = ({"n_estimators": 2, "max_depth": 3, "n_outputs": 4, "random_state": 0},)
+    _test_params = (
+        {
+            "n_estimators": 2,
+            "max_depth": 3,
+            "n_outputs": 4,
+            "random_state": 0,
+        },
+    )
 
     n_estimators: PositiveInt = 5
     max_depth: Annotated[int, Interval(Integral, 2, 20, closed="both")] = 7
@@ -149,7 +168,8 @@ class LDLForest(Learner):
         D = D * (counts / counts.mean())[:, None]
         c = D.shape[1]
         # Logits of size one on standardised features: splits that differ, none of them saturated.
-        theta = rng.normal(scale=1.0 / np.sqrt(m), size=(m, self.n_outputs))
+        spread = 1.0 / np.sqrt(m)
+        theta = rng.normal(scale=spread, size=(m, self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
         uniform = np.full((self.n_estimators, n_leaves, c), 1.0 / c)
         leaves, loss = _update_leaves(Z @ theta, D, self.nodes_, uniform, self.leaf_updates)
@@ -161,7 +181,12 @@ class LDLForest(Learner):
 
         while self._should_iterate(path):
             # A few steps only: the leaves will be moved before the splits are at their best.
-            splits = minimize_lbfgs(split_loss, [theta, theta0], max_iter=self.split_steps, tol=0.0)
+            splits = minimize_lbfgs(
+                split_loss,
+                [theta, theta0],
+                max_iter=self.split_steps,
+                tol=0.0,
+            )
             theta, theta0 = splits.arrays
             F = Z @ theta + theta0
             leaves, loss = _update_leaves(F, D, self.nodes_, leaves, self.leaf_updates)
@@ -228,7 +253,11 @@ def _node_gradient(S: Array, shares: Array) -> Array:
 
 
 def _update_leaves(
-    F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int
+    F: Array,
+    D: Array,
+    nodes: Indices,
+    leaves: Array,
+    n_updates: int,
 ) -> tuple[Array, float]:
     """Normalised updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, and the loss afterwards."""
     updated = np.array(leaves)
@@ -242,9 +271,10 @@ def _update_leaves(
             # The step of expectation and maximisation for a mixture: how much of every degree each
             # leaf explains becomes its new distribution. No step raises the loss; a leaf that no
             # row reaches keeps what it has.
-            new = q * (R @ (d / np.maximum(q.T @ R, TINY)).T)
+            explained = np.maximum(q.T @ R, TINY)
+            new = q * (R @ (d / explained).T)
             mass = new.sum(axis=1, keepdims=True)
             q = np.where(mass > TINY, new / np.maximum(mass, TINY), q)
         updated[tree] = q
-        loss -= np.vdot(d, log_degrees(q.T @ R)) / (len(F) * len(nodes))
-    return updated, loss
+        loss -= np.vdot(d, log_degrees(q.T @ R))
+    return updated, loss / (len(F) * len(nodes))

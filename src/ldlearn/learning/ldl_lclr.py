@@ -8,7 +8,12 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 
 from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    row_weights,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
@@ -26,7 +31,8 @@ class LDLLCLR(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b, S}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |D - P S|_{2,1} + \lambda_3 |S|_* - \lambda_4 \sum_{jk} m_{jk}
+        \min_{W, b, S}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |D - P S|_{2,1} + \lambda_3 |S|_*
+        - \lambda_4 \sum_{jk} m_{jk}
         s_{jk}, \qquad P = softmax(X W + b)
 
     :math:`|\cdot|_{2,1}` is the sum of the lengths of the columns, :math:`|S|_*` that of the
@@ -103,18 +109,23 @@ class LDLLCLR(LinearSoftmaxLearner):
         weights = row_weights(D, sample_weight)
         columns = D.T * np.sqrt(weights / weights.sum())
         M = cdist(columns, columns, "sqeuclidean")  # the mean over rows of (d_j - d_k)^2
-        largest = self.lam3 / linalg.norm(M, 2)
-        if self.lam4 >= largest:
+        norm = linalg.norm(M, 2)
+        if self.lam4 * norm >= self.lam3:
             raise InputError(
                 f"lam4={self.lam4:g} is so large for lam3={self.lam3:g} that there may be no "
-                f"minimum; give a lam4 below {largest:.3g}."
+                f"minimum; give a lam4 below {self.lam3 / norm:.3g}."
             )
         loss = partial(self._low_rank_loss, D, M)
         start = np.eye(D.shape[1])
         (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (start, 1.0))
 
     def _low_rank_loss(
-        self, D: Array, M: Array, times: Array, Z: Array, S: Array
+        self,
+        D: Array,
+        M: Array,
+        times: Array,
+        Z: Array,
+        S: Array,
     ) -> tuple[float, Array, Array]:
         """The loss and its gradients in Z and S."""
         log_P = log_softmax(Z)
@@ -123,8 +134,12 @@ class LDLLCLR(LinearSoftmaxLearner):
         lengths = np.sqrt(np.sum(times * E**2, axis=0) + _ROUNDED_LENGTH**2)
         U, s, Vt = linalg.svd(S)
         rounded = np.sqrt(s**2 + _ROUNDED_LENGTH**2)
-        penalty = self.lam2 * lengths.sum() + self.lam3 * rounded.sum() - self.lam4 * np.vdot(M, S)
+        loss = self.lam2 * lengths.sum()
+        loss += self.lam3 * rounded.sum()
+        loss -= self.lam4 * np.vdot(M, S)
+        loss -= np.vdot(times * D, log_P)
         in_E = self.lam2 * times * E / lengths
         in_Z = times * (P - D) - logit_gradient(P, in_E @ S.T)
-        in_S = self.lam3 * (U * (s / rounded)) @ Vt - self.lam4 * M - P.T @ in_E
-        return penalty - np.vdot(times * D, log_P), in_Z, in_S
+        in_rank = U * (s / rounded) @ Vt
+        in_S = self.lam3 * in_rank - self.lam4 * M - P.T @ in_E
+        return loss, in_Z, in_S

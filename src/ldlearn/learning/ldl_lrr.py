@@ -19,7 +19,8 @@ class LDLLRR(LinearSoftmaxLearner):
     .. math::
 
         \min_{W, b}\; KL(D, P) + \frac{\lambda}{2 c^2} \sum_i \sum_{u, v} (d_{iu} - d_{iv})^2
-        \ln\big(1 + e^{-\sigma s_{iuv} (p_{iu} - p_{iv})}\big) + l_2 |W|^2, \qquad P = softmax(X W + b)
+        \ln\big(1 + e^{-\sigma s_{iuv} (p_{iu} - p_{iv})}\big) + l_2 |W|^2, \qquad P = softmax(X W
+        + b)
 
     :math:`s_{iuv}` is the sign of :math:`d_{iu} - d_{iv}` and c the number of labels.
 

@@ -9,7 +9,12 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
 from ldlearn.base import Capabilities
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
@@ -26,7 +31,8 @@ class LDLSCL(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b, V, C \ge 0}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |V|^2 + \lambda_3 \sum_{ik} c_{ik} |p_i - g_k|^2,
+        \min_{W, b, V, C \ge 0}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |V|^2
+        + \lambda_3 \sum_{ik} c_{ik} |p_i - g_k|^2,
         \qquad P = softmax(X W + b + C V)
 
     :math:`g_k` is the mean distribution of cluster k. With the regression :math:`C \approx X R + 1
@@ -119,26 +125,43 @@ class LDLSCL(LinearSoftmaxLearner):
         n, c = D.shape
         # 0.01 for other clusters than its own: at 0 the square has no slope.
         roots = np.sqrt(np.eye(n_clusters)[kmeans.labels_] + 0.01)
-        start_V = np.zeros((n_clusters, c)), np.sqrt(n / c + 2.0 * self.lam2)
+        V = np.zeros((n_clusters, c))
+        unit_V = np.sqrt(n / c + 2.0 * self.lam2)
         loss = partial(self._local_loss, D)
-        V, roots = self._minimize(X, D, sample_weight, loss, start_V, (roots, c**-0.5))
+        V, roots = self._minimize(
+            X,
+            D,
+            sample_weight,
+            loss,
+            (V, unit_V),
+            (roots, c**-0.5),
+        )
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         ridge = Ridge(self.l2, fit_intercept=self.fit_intercept)
         ridge.fit(scaling.apply(X), roots**2, sample_weight=sample_weight)
-        R, r = scaling.undo(np.atleast_2d(ridge.coef_).T, ridge.intercept_)
+        coef = np.atleast_2d(ridge.coef_).T
+        R, r = scaling.undo(coef, ridge.intercept_)
         self.coef_ = self.coef_ + (R @ V).T
         self.intercept_ = self.intercept_ + r @ V
 
     def _local_loss(
-        self, D: Array, times: Array, Z: Array, V: Array, roots: Array
+        self,
+        D: Array,
+        times: Array,
+        Z: Array,
+        V: Array,
+        roots: Array,
     ) -> tuple[Any, ...]:
         """The loss with ``C = roots**2``, and its gradients in Z, V and roots."""
         C = roots**2
         log_P = log_softmax(Z + C @ V)
         P = np.exp(log_P)
         away = self.lam3 * cdist(P, self.cluster_centers_, "sqeuclidean")
-        loss = np.vdot(times * C, away) - np.vdot(times * D, log_P) + self.lam2 * np.vdot(V, V)
-        in_P = 2.0 * self.lam3 * (C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_)
+        loss = np.vdot(times * C, away)
+        loss -= np.vdot(times * D, log_P)
+        loss += self.lam2 * np.vdot(V, V)
+        from_centers = C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_
+        in_P = 2.0 * self.lam3 * from_centers
         in_Z = times * (P - D + logit_gradient(P, in_P))
         in_V = C.T @ in_Z + 2.0 * self.lam2 * V
         in_C = in_Z @ V.T + times * away

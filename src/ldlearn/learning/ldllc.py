@@ -20,7 +20,8 @@ class LDLLC(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b}\; KL(D, P) + l_2 |W|^2 + \lambda \sum_{j < k} r_{jk} |w_j - w_k|, \qquad P = softmax(X W + b)
+        \min_{W, b}\; KL(D, P) + l_2 |W|^2 + \lambda \sum_{j < k} r_{jk} |w_j - w_k|,
+        \qquad P = softmax(X W + b)
 
     :math:`r_{jk}` is the correlation of :math:`w_j` and :math:`w_k`, two columns of W, over the
     features.
@@ -91,5 +92,6 @@ class LDLLC(LinearSoftmaxLearner):
         in_U = (in_U - U * np.sum(U * in_U, axis=0)) / lengths
         apart = distances > _ZERO_LENGTH
         pull = np.divide(correlations, distances, out=np.zeros_like(distances), where=apart)
-        in_W += self.lam * (in_U - in_U.mean(axis=0) + W * pull.sum(axis=0) - W @ pull)
+        in_W += self.lam * (in_U - in_U.mean(axis=0))
+        in_W += self.lam * (W * pull.sum(axis=0) - W @ pull)
         return squares + 0.5 * self.lam * np.vdot(correlations, distances), in_W

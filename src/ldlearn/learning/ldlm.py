@@ -5,7 +5,12 @@ import numpy as np
 from ldlearn.base import Capabilities
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
-from ldlearn.learning.ldl_hr import highest_labels, margin_losses, rounded_abs, rounded_hinge
+from ldlearn.learning.ldl_hr import (
+    highest_labels,
+    margin_losses,
+    rounded_abs,
+    rounded_hinge,
+)
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 
 
@@ -105,17 +110,19 @@ class LDLM(LinearSoftmaxLearner):
         H = highest_labels(D)
         others = H == 0.0
         # A zero more changes nothing, and there may be one label only.
-        degrees = np.column_stack([np.where(others, D, 0.0), np.zeros(len(D))])
-        second, third = np.sort(degrees, axis=1)[:, :-3:-1].T
+        degrees = np.where(others, D, 0.0)
+        degrees = np.sort(np.column_stack([degrees, np.zeros(len(D))]), axis=1)
+        margin_of_rest = degrees[:, -1] - degrees[:, -2]
         highest, in_highest = _excess_errors(P - H, self.rho)
-        rest, in_rest = _excess_errors(np.where(others, P - D, 0.0), second - third)
+        errors = np.where(others, P - D, 0.0)
+        rest, in_rest = _excess_errors(errors, margin_of_rest)
         margin, in_margin = margin_losses(P, H, self.rho)
         losses = highest + self.lam2 * margin + self.lam3 * rest
         return losses, in_highest + self.lam2 * in_margin + self.lam3 * in_rest
 
 
 def _excess_errors(errors: Array, margin: Array | float) -> tuple[Array, Array]:
-    """How far the sum of a row's absolute errors exceeds a margin, and the gradient in the errors."""
+    """How far the sum of a row's absolute errors exceeds a margin, and its gradient."""
     lengths, signs = rounded_abs(errors)
     beyond, slope = rounded_hinge(lengths.sum(axis=1) - margin)
     return beyond, slope[:, None] * signs

@@ -6,9 +6,20 @@ import numpy as np
 from scipy import linalg
 
 from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import TINY, Array, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import (
+    TINY,
+    Array,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.low_rank import thin_factors
 
@@ -27,7 +38,8 @@ class LDLSF(Learner):
 
     .. math::
 
-        \min_{W, b}\; \tfrac12 |F - D|_F^2 + \lambda_1 |S|_1 + \lambda_2 |C|_{2,1} + \lambda_3\, tr(F Q F^T),
+        \min_{W, b}\; \tfrac12 |F - D|_F^2 + \lambda_1 |S|_1 + \lambda_2 |C|_{2,1}
+        + \lambda_3\, tr(F Q F^T),
         \qquad F = X W + 1 b^T, \quad W = S + C, \quad F 1 = 1
 
     :math:`|C|_{2,1}` sums the lengths of the rows of C; Q is made of the correlations R of the
@@ -133,7 +145,9 @@ class LDLSF(Learner):
         # Columns of unit length keep the W-step accurate whatever their units; penalties may be on
         # the coefficients in these units or in those of the user.
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
-        units = np.ones(X.shape[1]) if self.standardize else scaling.scale
+        units = np.ones((X.shape[1], 1))
+        if not self.standardize:
+            units = scaling.scale[:, None]
         # Squared errors count a row as often as its weight says if row and degrees are multiplied
         # by its root.
         root = np.sqrt(row_weights(D, sample_weight))[:, None]
@@ -144,12 +158,15 @@ class LDLSF(Learner):
             # On centred data the problem falls apart into one for the mean prediction and one for
             # W. The first has the minimiser of |b - d|^2 / 2 + lam3 b' Q b over b that sum to 1.
             mean = np.average(D, axis=0, weights=sample_weight)
-            towards, along = np.linalg.solve(B, np.column_stack([mean, np.ones(len(B))])).T
-            intercept = towards + (1.0 - towards.sum()) / along.sum() * along
+            towards = np.linalg.solve(B, mean)
+            along = np.linalg.solve(B, np.ones(len(B)))
+            missing = (1.0 - towards.sum()) / along.sum()
+            intercept = towards + missing * along
             deviation = intercept @ B @ intercept - 2.0 * intercept @ mean + mean @ mean
             constant = 0.5 * np.vdot(root, root) * deviation
-        w_step = _WStep(root * scaling.apply(X), root * (D - mean), B)
-        S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
+        Z = scaling.apply(X)
+        w_step = _WStep(root * Z, root * (D - mean), B)
+        S, C, path = self._admm(w_step, self.lam1 / units, self.lam2 / units)
         self.objective_path_ = np.array(path) + constant
         self.objective_ = float(self.objective_path_[-1])
         self.specific_ = S / scaling.scale[:, None]
@@ -159,7 +176,8 @@ class LDLSF(Learner):
 
     def _label_hessian(self, D: Array, weights: SampleWeight | None) -> Array:
         """B, which must be positive definite."""
-        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * _label_coupling(D, self.correlation, weights)
+        Q = _label_coupling(D, self.correlation, weights)
+        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * Q
         smallest = np.linalg.eigvalsh(B)[0]
         if smallest <= 0.0:
             raise InputError(
@@ -168,7 +186,12 @@ class LDLSF(Learner):
             )
         return B
 
-    def _admm(self, w_step: "_WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
+    def _admm(
+        self,
+        w_step: "_WStep",
+        box: Array,
+        ball: Array,
+    ) -> tuple[Array, Array, list[float]]:
         """S, C and the objective after each iteration.
 
         ``box`` and ``ball`` penalise each row of S and of C.
@@ -183,25 +206,33 @@ class LDLSF(Learner):
             before = N
             N = S + C
             V = V + rho * (W - N)
-            penalty = np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)
+            penalty = np.sum(box * np.abs(S))
+            penalty += ball[:, 0] @ linalg.norm(C, axis=1)
             path.append(w_step.smooth_loss(N) + penalty)
             first = first or linalg.norm(W)
             # W of 1 % of its first length needs no relative accuracy.
             length = max(linalg.norm(W), linalg.norm(N), 0.01 * first, TINY)
             primal = linalg.norm(W - N) / length
-            dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, TINY)
+            length = max(linalg.norm(V), self.tol * w_step.size, TINY)
+            dual = rho * linalg.norm(N - before) / length
             self.converged_ = bool(max(primal, dual) <= self.tol)
             if n_iter % 5 == 0 and n_iter <= 100:
                 # Residuals of equal size: neither the constraint nor the objective lags behind.
                 # Convergence of ADMM is certain only once rho is constant.
-                rho *= np.clip(np.sqrt(primal / max(dual, TINY)), 0.1, 10.0)
+                ratio = primal / max(dual, TINY)
+                rho *= np.clip(np.sqrt(ratio), 0.1, 10.0)
         return S, C, path
 
     def _predict(self, X: Array) -> Array:
-        return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
+        scores = X @ self.coef_.T + self.intercept_
+        return normalize_rows(np.maximum(scores, 0.0))
 
 
-def _label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
+def _label_coupling(
+    D: Array,
+    correlation: str,
+    weights: SampleWeight | None = None,
+) -> Array:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
     centred = D - np.average(D, axis=0, weights=weights)
     if weights is not None:
@@ -235,7 +266,8 @@ class _WStep:
     def smooth_loss(self, W: Array) -> float:
         """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
         along = self.U.T @ W
-        bent = 0.5 * np.vdot(self.a[:, None] * along, along @ self.B)
+        scaled = self.a[:, None] * along
+        bent = 0.5 * np.vdot(scaled, along @ self.B)
         return bent - np.vdot(along, self.XtD) + self.constant
 
     def solve(self, G: Array, rho: float) -> Array:
@@ -265,14 +297,17 @@ def _split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array
         return nothing, R
     descending = -np.sort(-np.abs(R), axis=1)
     # Of each entry and all smaller ones.
-    squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]
+    ascending = descending[:, ::-1]
+    squares = np.cumsum(ascending**2, axis=1)[:, ::-1]
     n_cut = np.arange(R.shape[1])  # how many entries the box cuts
     room = np.maximum(ball**2 - n_cut * box**2, 0.0)
     scales = np.sqrt(room / np.maximum(squares, 1e-150))
     # With the right number cut, t is too small for the next entry to reach the box: the first such
     # number is right. Equality must not fail by rounding: the next t may be 0.
     fits = scales * descending <= box * (1.0 + 1e-12)
-    chosen = np.take_along_axis(scales, np.argmax(fits, axis=1, keepdims=True), axis=1)
-    t = np.where(fits.any(axis=1, keepdims=True), np.minimum(chosen, 1.0), 1.0)
+    first = np.argmax(fits, axis=1, keepdims=True)
+    chosen = np.take_along_axis(scales, first, axis=1)
+    chosen = np.where(fits.any(axis=1, keepdims=True), chosen, 1.0)
+    t = np.minimum(chosen, 1.0)
     uncut = np.clip(R, -box / t, box / t)
     return R - uncut, (1.0 - t) * uncut

@@ -65,7 +65,7 @@ class LinearSoftmaxLearner(Learner):
         return float(losses @ times[:, 0]), times * in_Z
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
-        """What each row adds to the loss beside its cross-entropy, and the gradient of this in P."""
+        """What each row adds to the loss beside its cross-entropy, and its gradient in P."""
         return np.zeros(len(D)), np.zeros_like(P)
 
     def _penalty(self, W: Array) -> tuple[float, Array]:

@@ -10,9 +10,20 @@ from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    row_weights,
+    softmax,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -36,7 +47,8 @@ class LSELDL(Learner):
 
     .. math::
 
-        \min_{W, V, \Theta, b}\; KL(D, softmax(V \Theta + b)) + \alpha |X W - V|_F^2 + \beta\, tr(V^T L V)
+        \min_{W, V, \Theta, b}\; KL(D, softmax(V \Theta + b)) + \alpha |X W - V|_F^2
+        + \beta\, tr(V^T L V)
         + \gamma |W|_{2,1} + l_2 |\Theta|_F^2
 
     X is centred, L is the Laplacian of the graph of nearest neighbours, :math:`|W|_{2,1}` the sum
@@ -51,7 +63,8 @@ class LSELDL(Learner):
     gamma : float, default=1.0
         The larger, the fewer features are used. Stands against a sum over rows.
     l2 : float, default=0.01
-        Penalty of :math:`\Theta`; without it V and W could shrink to nothing while :math:`\Theta` grows.
+        Penalty of :math:`\Theta`; without it V and W could shrink to nothing while :math:`\Theta`
+        grows.
     n_latent : int, default=None
         K; c if None. More than c would change nothing.
     n_kept : int, default=None
@@ -138,7 +151,8 @@ class LSELDL(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
-        # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
+        # Every row has latent scores of its own, improved by a few steps that see a row twice as
+        # two.
         tags.weight_equals_repetition = False
         return tags
 
@@ -158,7 +172,8 @@ class LSELDL(Learner):
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         coef = state.W @ state.theta
         if self.n_kept is not None:  # of equal features the first are kept
-            coef[np.argsort(-self.feature_scores_, kind="stable")[self.n_kept :]] = 0.0
+            order = np.argsort(-self.feature_scores_, kind="stable")
+            coef[order[self.n_kept :]] = 0.0
         self.coef_ = coef.T
         self.intercept_ = state.b - mean @ coef
 
@@ -214,15 +229,20 @@ class _LatentProblem:
         # rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
-        return self.regress(_LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
+        theta = np.zeros((W.shape[1], c))
+        return self.regress(_LatentState(W, self.X @ W, theta, np.zeros(c)))
 
     def improve(self, state: _LatentState) -> _LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
-        return self.regress(self.encode(self.improve_latent(self.rescale(state))))
+        state = self.rescale(state)
+        state = self.improve_latent(state)
+        state = self.encode(state)
+        return self.regress(state)
 
     def objective(self, state: _LatentState) -> float:
         """What all steps lower."""
-        fit, _ = self.latent_loss(state.V, self.X @ state.W, state.theta, state.b)
+        encoded = self.X @ state.W
+        fit, _ = self.latent_loss(state.V, encoded, state.theta, state.b)
         # Huber's penalty: length and square meet at _HUBER_LENGTH with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
         rounded = 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)
@@ -231,9 +251,14 @@ class _LatentProblem:
 
     def regress(self, state: _LatentState) -> _LatentState:
         """theta and b: softmax regression on V."""
-        start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
-        features = CentredMatrix(state.V, sample_weight=self.counts)
-        fit = softmax_regression(features, self.D, l2=self.l2, start=start, tol=1e-8)
+        logits = state.V @ state.theta + state.b
+        fit = softmax_regression(
+            CentredMatrix(state.V, sample_weight=self.counts),
+            self.D,
+            l2=self.l2,
+            start=SoftmaxFit(state.theta, state.b, logits),
+            tol=1e-8,
+        )
         return state._replace(theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: _LatentState) -> _LatentState:
@@ -255,26 +280,40 @@ class _LatentProblem:
         t = optimize.brentq(slope, 0.0, 1.01 * largest)
         # Short rows of W are penalised by their squares, which the formula above does not know:
         # hence the comparison.
-        scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
+        scaled = state._replace(
+            W=t * state.W,
+            V=t * state.V,
+            theta=state.theta / t,
+        )
         return min(scaled, state, key=self.objective)
 
     def improve_latent(self, state: _LatentState) -> _LatentState:
         """A few steps of L-BFGS on V."""
-        encoded = self.X @ state.W
-        loss = partial(self.latent_loss, encoded=encoded, theta=state.theta, b=state.b)
+        loss = partial(
+            self.latent_loss,
+            encoded=self.X @ state.W,
+            theta=state.theta,
+            b=state.b,
+        )
         (V,) = minimize_lbfgs(loss, [state.V], max_iter=10).arrays
         return state._replace(V=V)
 
     def latent_loss(
-        self, V: Array, encoded: Array, theta: Array, b: Array
+        self,
+        V: Array,
+        encoded: Array,
+        theta: Array,
+        b: Array,
     ) -> tuple[float, list[Array]]:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
         log_P = log_softmax(V @ theta + b)
         off = V - encoded
         LV = self.L @ V
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
-        loss = fit + self.alpha * np.vdot(self.times * off, off) + self.beta * np.vdot(V, LV)
-        of_rows = (np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off
+        loss = fit + self.alpha * np.vdot(self.times * off, off)
+        loss += self.beta * np.vdot(V, LV)
+        of_rows = (np.exp(log_P) - self.D) @ theta.T
+        of_rows += 2.0 * self.alpha * off
         return loss, [self.times * of_rows + 2.0 * self.beta * LV]
 
     def encode(self, state: _LatentState) -> _LatentState:
@@ -290,5 +329,5 @@ class _LatentProblem:
         # (2 alpha).
         root = np.sqrt(lengths / self.gamma)
         A = self.root * self.X * root
-        U = np.atleast_2d(ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky"))
-        return (U * root).T
+        U = ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky")
+        return (np.atleast_2d(U) * root).T

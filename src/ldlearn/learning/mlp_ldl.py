@@ -7,9 +7,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    mean_logits,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -23,7 +35,8 @@ class MLPLDL(Learner):
 
     .. math::
 
-        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad P = softmax(\tanh(X V + a) W + b)
+        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad P = softmax(\tanh(X V
+        + a) W + b)
 
     for m standardised features and h hidden units: the penalty of a layer grows with the number of
     its inputs, so that the scale of its outputs does not depend on this number. The prediction is
@@ -102,7 +115,8 @@ class MLPLDL(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
-        # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
+        # Initial coefficients depend on the order of labels; a fit stopped early depends on
+        # rounding
         # errors.
         tags.input_tags.sparse = True
         tags.order_invariant = False
@@ -185,7 +199,8 @@ def _ensemble_loss(
     np.tanh(H, out=H)
     short_W = W.astype(X.dtype)
     log_P = log_softmax((H @ short_W).astype(np.float64) + b)
-    delta = (weights[:, None] * (np.exp(log_P) - D)).astype(X.dtype)
+    delta = weights[:, None] * (np.exp(log_P) - D)
+    delta = delta.astype(X.dtype)
     hidden_delta = delta @ short_W.T
     hidden_delta *= 1.0 - H * H  # the derivative of tanh
     squares = m * np.vdot(V, V) + h * np.vdot(W, W)

@@ -10,13 +10,18 @@ from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    clip_degrees,
+    row_weights,
+    softmax,
+)
 
 
 @estimator_dataclass
 class PTBayes(Learner):
-    r"""One Gaussian per label; the degrees are the posterior probabilities of the labels
-    (PT-Bayes).
+    r"""One Gaussian per label; degrees are posterior probabilities of the labels (PT-Bayes).
 
     Every row becomes c single-label examples weighted by its degrees; then each label has a prior,
     a mean and a full covariance. Assumes few features and Gaussian ones: in many dimensions the
@@ -88,7 +93,11 @@ class PTBayes(Learner):
         "_whiteners": "any",
     }
 
-    _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
+    _test_params = (
+        {},
+        {"resample": True, "random_state": 0},
+        {"log_domain": False},
+    )
 
     ridge: Positive = 0.3
     relative: bool = True
@@ -119,19 +128,23 @@ class PTBayes(Learner):
             # A constant feature says nothing: any width will do.
             ridge *= m * np.where(np.isfinite(scale), scale**2, 1.0)
         # A label without any mass has no Gaussian. It keeps this one, which its prior of 0 hides.
-        self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (c, 1))
+        mean = np.average(X, axis=0, weights=sample_weight)
+        self.means_ = np.tile(mean, (c, 1))
         self.covariances_ = np.zeros((c, m, m))
         for j in np.flatnonzero(self.priors_):
-            self.means_[j], self.covariances_[j] = _gaussian(X, weights[:, j], self.resample)
+            mean, covariance = _gaussian(X, weights[:, j], self.resample)
+            self.means_[j] = mean
+            self.covariances_[j] = covariance
         self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
 
     def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
+        constant = X.shape[1] * np.log(2.0 * np.pi)
         columns = []
         for mean, (whitener, log_determinant) in zip(self.means_, self._whiteners, strict=True):
             squares = np.square((X - mean) @ whitener).sum(axis=1)
-            columns.append(-0.5 * (squares + log_determinant + X.shape[1] * np.log(2.0 * np.pi)))
+            columns.append(-0.5 * (squares + log_determinant + constant))
         with np.errstate(divide="ignore"):
             log_scores = np.column_stack(columns) + np.log(self.priors_)
         return clip_degrees(self._posterior(log_scores))
@@ -141,7 +154,8 @@ class PTBayes(Learner):
             # A row so far away that no density has even a finite logarithm says nothing: it gets
             # the priors.
             usable = np.isfinite(log_scores.max(axis=1, keepdims=True))
-            return np.where(usable, softmax(np.where(usable, log_scores, 0.0)), self.priors_)
+            P = softmax(np.where(usable, log_scores, 0.0))
+            return np.where(usable, P, self.priors_)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
@@ -168,5 +182,5 @@ def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
     units = np.sqrt(ridge)
     values, vectors = linalg.eigh(S / np.outer(units, units))
     values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all
-    log_determinant = np.log(values).sum() + np.log(ridge).sum()
+    log_determinant = np.log(values * ridge).sum()
     return vectors / (units[:, None] * np.sqrt(values)), log_determinant

@@ -3,7 +3,12 @@
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+)
 
 import numpy as np
 from scipy.special import expit
@@ -14,18 +19,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
 from ldlearn.core.logical import draw_labels
-from ldlearn.core.simplex import Array, Indices, SampleWeight, clip_degrees, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    SampleWeight,
+    clip_degrees,
+    row_weights,
+)
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 
 @estimator_dataclass
 class PTSVM(Learner):
-    r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees
-    (PT-SVM).
+    r"""Support vector machines between pairs of labels, with coupled probabilities (PT-SVM).
 
     Single-label examples are drawn from the distributions; a kernel machine separates each pair of
     labels, a sigmoid turns its score into a probability (Platt), and pairwise coupling makes a
@@ -151,7 +166,8 @@ class PTSVM(Learner):
         self.sigmoids_ = np.zeros((len(held_out), 2))
         for p, folds in enumerate(held_out):
             fold, row = np.nonzero(folds.any(axis=2))
-            self.sigmoids_[p] = platt_sigmoid(decisions[row, p, fold], *folds[fold, row].T)
+            scores = decisions[row, p, fold]
+            self.sigmoids_[p] = platt_sigmoid(scores, *folds[fold, row].T)
         support = dual_coef[:, :, 0].any(axis=1)
         self.support_vectors_ = X[support] + mean
         self.dual_coef_ = dual_coef[support, :, 0]
@@ -162,7 +178,8 @@ class PTSVM(Learner):
             return self.gamma
         total = 0.0
         if self.gamma == "scale":
-            total = np.average(X**2, axis=0, weights=weights).sum()
+            variances = np.average(X**2, axis=0, weights=weights)
+            total = variances.sum()
         return 1.0 / (total or X.shape[1])
 
     def _train_machines(
@@ -183,9 +200,9 @@ class PTSVM(Learner):
         with config_context(assume_finite=True, skip_parameter_validation=True):
             machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         shape = (len(self.pairs_), self.cv + 1)
-        dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X))
-        intercept = np.array([b for _, b in machines]).reshape(shape)
-        return dual_coef.transpose(2, 0, 1), intercept
+        betas = np.reshape([beta for beta, _ in machines], (*shape, len(X)))
+        intercepts = np.reshape([b for _, b in machines], shape)
+        return betas.transpose(2, 0, 1), intercepts
 
     def _kernel_matrix(self, X: Array) -> Array | None:
         """Between all rows; None if a machine with two examples of each row has too large a one."""
@@ -215,25 +232,35 @@ class PTSVM(Learner):
             random_state=0,
         )
         examples = X[row] if kernel is None else kernel[np.ix_(row, row)]
-        machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
+        repeats = counts[row, column].astype(np.float64)
+        machine.fit(examples, 1 - column, sample_weight=repeats)
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
         return beta, machine.intercept_[0]
 
-    def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
+    def _decisions(
+        self,
+        X: Array,
+        centres: Array,
+        dual_coef: Array,
+        intercept: Array,
+    ) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
         scores = np.zeros((len(X), intercept.size))
         if len(centres):
             flat = dual_coef.reshape(len(centres), intercept.size)
-            for block, kernel in rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5):
+            width = (2.0 * self._gamma) ** -0.5
+            for block, kernel in rbf_blocks(X, centres, width=width):
                 scores[block] = kernel @ flat
-        return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
+        scores += intercept.ravel()
+        return scores.reshape(len(X), *intercept.shape)
 
     def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
         slopes, offsets = self.sigmoids_.T
-        probabilities = np.clip(expit(-(decisions * slopes + offsets)), 1e-7, 1.0 - 1e-7)
+        probabilities = expit(-(decisions * slopes + offsets))
+        probabilities = np.clip(probabilities, 1e-7, 1.0 - 1e-7)
         # From the number of pairs, so that a model file bounds the memory.
         n_drawn = (1 + isqrt(1 + 8 * probabilities.shape[1])) // 2
         first, second = np.triu_indices(n_drawn, k=1)

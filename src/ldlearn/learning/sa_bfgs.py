@@ -5,7 +5,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.linear_predictor import linear_softmax
@@ -92,7 +97,8 @@ class SABFGS(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
-        # The published start, an identity, treats labels unequally, and a fit stopped early depends on it.
+        # The published start, an identity, treats labels unequally, and a fit stopped early depends
+        # on it.
         tags.input_tags.sparse = True
         tags.label_invariant = self.solver == "newton"
         return tags
@@ -102,7 +108,13 @@ class SABFGS(Learner):
         if self.solver == "lbfgs":
             self._fit_from_identity(features, D)
             return
-        fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
+        fit = softmax_regression(
+            features,
+            D,
+            l2=self.l2,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         self.coef_ = fit.coef.T
         self.intercept_ = fit.intercept
         self.objective_ = fit.loss
@@ -117,7 +129,8 @@ class SABFGS(Learner):
 
         c = D.shape[1]
         # The published start and memory. Stopped early, the result remembers both.
-        W, b = self._minimize_lbfgs(loss, [np.eye(features.m, c), np.zeros(c)], memory=20).arrays
+        start = [np.eye(features.m, c), np.zeros(c)]
+        W, b = self._minimize_lbfgs(loss, start, memory=20).arrays
         self.coef_ = W.T
         self.intercept_ = b - features.mean @ W  # b is the intercept of centred features
         self.coef_gap_ = np.inf  # stopped early: nothing certifies how far the minimum is

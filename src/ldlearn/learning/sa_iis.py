@@ -111,7 +111,8 @@ class SAIIS(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
-        # The published start ties the first labels to the first features, and a fit stopped early depends on it.
+        # The published start ties the first labels to the first features, and a fit stopped early
+        # depends on it.
         tags.input_tags.sparse = True
         tags.label_invariant = self.init == "zeros"
         return tags
@@ -122,7 +123,9 @@ class SAIIS(Learner):
         if self.fit_intercept:
             scaling = feature_scaling(X, weights=sample_weight)
         problem = _IterativeScaling(X, D, scaling, self.fit_intercept, sample_weight)
-        W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
+        W = np.zeros(problem.shape)
+        if self.init == "eye":
+            np.fill_diagonal(W, 1.0)
         if self.fit_intercept:
             W[-1] = mean_logits(D, sample_weight)
         path = [problem.loss(W)]
@@ -141,7 +144,12 @@ class _IterativeScaling:
     """Steps of iterative scaling on rows that are scaled (and made dense) block by block."""
 
     def __init__(
-        self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None
+        self,
+        X: Any,
+        D: Array,
+        scaling: Scaling,
+        fit_intercept: bool,
+        weights: SampleWeight | None,
     ) -> None:
         self.X = X
         self.scaling = scaling
@@ -173,7 +181,10 @@ class _IterativeScaling:
 
     def loss(self, W: Array) -> float:
         """``-sum D ln P``."""
-        return -sum(np.vdot(self.D[block], log_softmax(Z @ W)) for block, Z in self._blocks())
+        total = 0.0
+        for block, Z in self._blocks():
+            total -= np.vdot(self.D[block], log_softmax(Z @ W))
+        return total
 
     def step(self, W: Array) -> Array:
         """The roots of all scalar equations, by Newton's method kept inside a shrinking bracket."""
@@ -202,10 +213,12 @@ class _IterativeScaling:
         sums = np.zeros((2, m, c * r))
         for block, Z in self._blocks():
             P = softmax(Z @ W) * self.counts[block]
-            spread = (P[:, :, None] * self.weights[block, None, :]).reshape(-1, c * r)
+            spread = P[:, :, None] * self.weights[block, None, :]
+            spread = spread.reshape(-1, c * r)
             sums[0] += np.maximum(Z, 0.0).T @ spread
             sums[1] += np.maximum(-Z, 0.0).T @ spread
-        return np.ascontiguousarray(sums.reshape(2, m, c, r).transpose(3, 0, 1, 2))
+        sums = sums.reshape(2, m, c, r)
+        return np.ascontiguousarray(sums.transpose(3, 0, 1, 2))
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:
@@ -218,7 +231,8 @@ def _interpolate(lengths: Array) -> tuple[Array, Array]:
     nodes = np.cos(np.pi * (orders + 0.5) / _NODES)
     # Discrete orthogonality of the Chebyshev polynomials gives the Lagrange basis without a
     # division.
-    basis = chebvander(nodes, _NODES - 1).T * np.where(orders == 0, 1.0, 2.0)[:, None] / _NODES
+    factors = np.where(orders == 0, 1.0, 2.0) / _NODES
+    basis = chebvander(nodes, _NODES - 1).T * factors[:, None]
     weights = chebvander((lengths - middle) / half, _NODES - 1) @ basis
     return middle + half * nodes, weights
 

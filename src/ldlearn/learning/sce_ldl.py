@@ -8,9 +8,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    mean_logits,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
@@ -28,7 +40,8 @@ class SCELDL(Learner):
 
     .. math::
 
-        \min_{\omega, u, b}\; -\sum_{ij} D_{ij} \Big[ \ln P_{ij} + \lambda \sum_{r=1}^{R} \sigma(-a_{ijr}) \Big]
+        \min_{\omega, u, b}\; -\sum_{ij} D_{ij} \Big[ \ln P_{ij}
+        + \lambda \sum_{r=1}^{R} \sigma(-a_{ijr}) \Big]
         + l_2 \sum_r |\omega_r|^2,
         \qquad P_{ij} \propto \exp\Big( b_j + \sum_{r=1}^{R} \ln(1 + e^{a_{ijr}}) \Big),
         \quad a_{ijr} = \omega_r^T x_i + u_{jr}
@@ -171,7 +184,9 @@ def _energy_loss(
         log_P = log_softmax(np.log(one_plus).sum(axis=2) + b)
         loss -= np.vdot(d, log_P + lam * off.sum(axis=2))
         G = w * np.exp(log_P) - d
-        Q = on * ((lam * d)[:, :, None] * off + G[:, :, None])  # G S + lam d S (1 - S)
+        # G S + lam d S (1 - S).
+        rewards = (lam * d)[:, :, None] * off
+        Q = on * (rewards + G[:, :, None])
         gF[rows] = Q.sum(axis=1)
         gU += Q.sum(axis=0)
         gb += G.sum(axis=0)

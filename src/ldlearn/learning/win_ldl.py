@@ -5,7 +5,12 @@ from typing import ClassVar
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, clip_degrees, project_simplex
 from ldlearn.solvers.low_rank import ThinFactors, thin_factors
@@ -56,7 +61,8 @@ class WInLDL(SimplexLearner):
 
     .. math::
 
-        \min_{W, b}\; \tfrac12 \sum_{(i, j)\,known} 4^{1 - d_{ij}} (z_{ij} - d_{ij})^2 + l_2 m |W|^2, \qquad
+        \min_{W, b}\; \tfrac12 \sum_{(i, j)\,known} 4^{1 - d_{ij}} (z_{ij} - d_{ij})^2
+        + l_2 m |W|^2, \qquad
         z_i = x_i W + b \in \Delta
 
     X has m standardised features and :math:`\Delta` is the simplex: the scale of the prediction
@@ -129,7 +135,14 @@ class WInLDL(SimplexLearner):
         def shrink(A: Array, t: float) -> Array:
             return A / (1.0 + 2.0 * t * ratios)
 
-        fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
+        fit = simplex_regression(
+            factors,
+            D,
+            weights,
+            shrink,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         squares = np.nansum(weights * (fit.fitted - D) ** 2)
         self.objective_ = 0.5 * squares + np.sum(ratios * fit.V**2)
         return fit

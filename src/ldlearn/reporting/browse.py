@@ -3,7 +3,7 @@
 import base64
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr
@@ -12,9 +12,9 @@ from ldlearn.core.simplex import Array
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import page_assets, script_json, template_environment
-from ldlearn.tables import TableModel, WrittenTable
+from ldlearn.tables import ReadingOptions, RowOptions, TableModel, WrittenTable
 from ldlearn.tables.files import write_file
-from ldlearn.tables.table_files import ModelRowOptions, ModelRows, label_losses, read_model_rows
+from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell
@@ -37,7 +37,8 @@ def write_browse_page(
     *,
     interval: float = 0.9,
     raters: float | None = None,
-    **options: Unpack[ModelRowOptions],
+    rows: RowOptions = RowOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write a page to browse the rows of a table: one HTML file that needs no network.
 
@@ -50,20 +51,13 @@ def write_browse_page(
         --intervals``).
     output : str
         The page to write.
-    id : str, optional
-        The identifier column; by default that of the fit, if the table has it.
-    keep : str or sequence, optional
-        Columns to show; by default the texts, or the first features.
-    kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold, as for `ldlearn.tables.evaluate_table`.
-    blank : float, optional
-        Value of empty label cells, as for `ldlearn.tables.fit_table`.
     interval : float, default=0.9
         Nominal coverage of the intervals.
     raters : float, optional
         Number of raters of a row, if known; see `ldlearn.DLDL.predict_interval`.
-    format, dialect, overwrite, on_message, progress
-        As for `ldlearn.tables.predict_table`.
+    rows : RowOptions, optional
+        Columns to show, and how labels are read.
+    reading : ReadingOptions, optional
 
     Returns
     -------
@@ -72,19 +66,19 @@ def write_browse_page(
     if not 0 < interval < 1:
         required = "above 0 and below 1, for example 0.9"
         raise ParameterError(f"interval must be {required}, got {interval:g}.")
-    rows = read_model_rows(data, model, output, **options)
-    labels = rows.model.labels
-    n = len(rows.names)
+    found = read_model_rows(data, model, output, rows, reading)
+    labels = found.model.labels
+    n = len(found.names)
     if n > MAX_ROWS:
         most = f"a page holds at most {MAX_ROWS:,} rows"
         raise TableError(f"{most}, this table has {n:,}; use a part of it.")
-    series, scores, messages = _series_and_scores(rows, interval, raters)
+    series, scores, messages = _series_and_scores(found, interval, raters)
     given = None
-    if rows.labels is not None:
-        given = _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8)
+    if found.labels is not None:
+        given = _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8)
     cells = []
-    for name in rows.cells.columns:
-        texts = ["" if v != v or v is None else str(v) for v in rows.cells[name]]
+    for name in found.cells.columns:
+        texts = ["" if v != v or v is None else str(v) for v in found.cells[name]]
         if max(map(len, texts), default=0) > _MAX_CHARS and _CUT not in messages:
             messages.append(_CUT)
         cells.append(list(map(_shorten, texts)))
@@ -93,16 +87,16 @@ def write_browse_page(
         encoded_scores.append({"name": name, "values": _encode(values, "<f4")})
     content = {
         "labels": labels,
-        "id": rows.id,
-        "names": list(map(_shorten, rows.names)),
-        "columns": list(rows.cells.columns),
+        "id": found.id,
+        "names": list(map(_shorten, found.names)),
+        "columns": list(found.cells.columns),
         "cells": cells,
         "given": given,
         "series": [each.encoded() for each in series],
         "scores": encoded_scores,
     }
     context = {
-        "title": Path(rows.table).name,
+        "title": Path(found.table).name,
         "labels": labels,
         "series": series,
         "interval": interval,
@@ -110,10 +104,10 @@ def write_browse_page(
         "score_help": {name: _SCORES[name] for name in scores},
         "data": script_json(content),
     }
-    context |= _summarize_labels(rows, series, labels)
+    context |= _summarize_labels(found, series, labels)
     context |= page_assets("style.css", "dom.js", "browse.js")
     write_file(output, str(template_environment().get_template("browse.html").render(context)))
-    return WrittenTable(n, list(labels), output, rows.messages + messages)
+    return WrittenTable(n, list(labels), output, found.messages + messages)
 
 
 class _Series(NamedTuple):

@@ -33,7 +33,7 @@ from ldlearn.reporting.style import (
     set_title,
     style_axes,
 )
-from ldlearn.tables.description import linear_softmax
+from ldlearn.tables.description import softmax_coefficients
 
 __all__ = [
     "ArtificialPictureDisplay",
@@ -668,7 +668,7 @@ class FeatureInfluenceDisplay(Display):
         FeatureInfluenceDisplay
         """
         model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-        found = linear_softmax(model)
+        found = softmax_coefficients(model)
         if found is None:
             problem = "does not predict a softmax of linear scores"
             advice = "use a linear model without a feature map"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,17 +56,28 @@ _ITEM = (
 _PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
 _RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
 _LABEL = (
-    "label", "labels", "cats", "category", "categories", "answer", "choice", "class", "rating", "vote", "entities",
-)  # fmt: skip
+    "label",
+    "labels",
+    "cats",
+    "category",
+    "categories",
+    "answer",
+    "choice",
+    "class",
+    "rating",
+    "vote",
+    "entities",
+)
 
 _QUOTES = ("'", '"')
 _BRACKETS = ("[]", "()", "{}")
 # Possessive, so that the time is linear; with the escapes that Python writes.
-_LITERAL = r"""'(?:[^'\\]|\\[\\'"nrtxuU])*+'|"(?:[^"\\]|\\[\\'"nrtxuU])*+"|-?\d++(?:\.\d*+)?(?:e[-+]?\d++)?|None|nan"""
+_LITERAL = (
+    r"""'(?:[^'\\]|\\[\\'"nrtxuU])*+'|"(?:[^"\\]|\\[\\'"nrtxuU])*+"|"""
+    r"""-?\d++(?:\.\d*+)?(?:e[-+]?\d++)?|None|nan"""
+)
 # A string or a number, maybe of a NumPy type, and what separates it from the next one.
 _LIST_ITEM = re.compile(rf"(?:np\.\w+\(({_LITERAL})\)|({_LITERAL}))(?:\s*,\s*|\s+|$)")
-
-
 _LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that it lies in
 
 
@@ -79,42 +91,39 @@ def as_task(record: dict[str, Any]) -> dict[str, Any]:
     """A record of Argilla or of Prodigy as a task; any other record unchanged."""
     if isinstance(record.get("responses"), Mapping) and isinstance(record.get("fields"), Mapping):
         return _argilla_task(record)
-    return _prodigy_task(record) if "_input_hash" in record and "answer" in record else record
+    if "_input_hash" in record and "answer" in record:
+        return _prodigy_task(record)
+    return record
 
 
 def _argilla_task(record: Mapping[str, Any]) -> dict[str, Any]:
-    annotations = [
-        {
-            "completed_by": response.get("user_id"),
-            "result": [_as_choices(response.get("value"), question)],
-        }
-        for question, responses in record["responses"].items()
-        for response in responses or ()
-    ]
-    metadata = record.get("metadata")
-    data = {**record["fields"], **(metadata if isinstance(metadata, Mapping) else {})}
+    annotations = []
+    for question, responses in record["responses"].items():
+        for response in responses or ():
+            choices = _as_choices(response.get("value"), from_name=question)
+            annotations.append({"completed_by": response.get("user_id"), "result": [choices]})
+    data = dict(record["fields"])
+    if isinstance(record.get("metadata"), Mapping):
+        data |= record["metadata"]
     return {"id": record.get("id"), "data": data, "annotations": annotations}
 
 
 def _prodigy_task(record: Mapping[str, Any]) -> dict[str, Any]:
-    """One annotation: of several options (``accept``), or of one label that was accepted, rejected
-    or ignored."""
+    """One annotation: of several options (``accept``), or of one label and whether it fits."""
     annotation = {
         "completed_by": record.get("_annotator_id", record.get("_session_id")),
         "was_cancelled": record["answer"] != "accept",
         "result": [_as_choices(record.get("accept", record.get("label")))],
     }
-    data = {
-        name: value
-        for name, value in record.items()
-        if name not in _PRODIGY_KEYS and not name.startswith("_")
-    }
+    data = {}
+    for name, value in record.items():
+        if name not in _PRODIGY_KEYS and not name.startswith("_"):
+            data[name] = value
     return {"id": record["_input_hash"], "data": data, "annotations": [annotation]}
 
 
-def _as_choices(labels: Any, question: str | None = None) -> dict[str, Any]:
-    result = {"type": "choices", "value": {"choices": labels}}
-    return result if question is None else result | {"from_name": question}
+def _as_choices(labels: Any, **question: str) -> dict[str, Any]:
+    return {"type": "choices", "value": {"choices": labels}, **question}
 
 
 class Annotation(NamedTuple):
@@ -130,42 +139,32 @@ def parse_tasks(
     tasks: Sequence[Mapping[str, Any]], question: str | None = None
 ) -> list[Annotation]:
     """The annotations in the tasks of an annotation tool; a cancelled one has no labels."""
-    answered = (
-        part
-        for task in tasks
-        for annotation in _task_annotations(task)
-        for part in _label_parts(annotation)
-    )
-    asked = list(dict.fromkeys(str(part["from_name"]) for part in answered if "from_name" in part))
+    asked: dict[str, None] = {}  # in order
+    for annotation in chain(*map(_task_annotations, tasks)):
+        for part in _label_parts(annotation):
+            if "from_name" in part:
+                asked[str(part["from_name"])] = None
     if question is None and len(asked) > 1:
-        raise TableError(
-            f"there are several questions; choose one with label: {format_list(asked)}."
-        )
+        questions = format_list(list(asked))
+        raise TableError(f"there are several questions; choose one with label: {questions}.")
     if question is not None and question not in asked:
-        raise TableError(
-            f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}"
-        )
+        advice = suggest_name(question, list(asked), "the questions are")
+        raise TableError(f"there is no question {question!r}; {advice}")
     found = []
     for number, task in enumerate(tasks, start=1):
-        item, features = as_text(task.get("id")) or str(number), _task_features(task)
+        item = as_text(task.get("id")) or str(number)
+        features = _task_features(task)
         for annotation in _task_annotations(task):
             who = annotation.get("completed_by", annotation.get("user"))
-            rater = (
-                as_text(who.get("id", who.get("email")))
-                if isinstance(who, Mapping)
-                else as_text(who)
-            )
-            parts = [
-                part
-                for part in _label_parts(annotation)
-                if question in (None, part.get("from_name"))
-            ]
-            labels = [
-                name for part in parts for name in parse_labels(_raw_labels(part), number, question)
-            ]
-            found.append(
-                Annotation(item, rater, [] if annotation.get("was_cancelled") else labels, features)
-            )
+            if isinstance(who, Mapping):
+                who = who.get("id", who.get("email"))
+            labels: list[str] = []
+            for part in _label_parts(annotation):
+                if question in (None, part.get("from_name")):
+                    labels += parse_labels(_raw_labels(part), number, question)
+            if annotation.get("was_cancelled"):
+                labels = []
+            found.append(Annotation(item, as_text(who), labels, features))
     return found
 
 
@@ -178,35 +177,35 @@ def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(task.get("data"), Mapping):
         return _flatten(task["data"])
     aside = {"id", "annotations"} | _METADATA
-    return _flatten(
-        {name: value for name, value in task.items() if normalize_name(name) not in aside}
-    )
+    names = [name for name in task if normalize_name(name) not in aside]
+    return _flatten({name: task[name] for name in names})
 
 
 def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The parts of an annotation that name labels; one of doccano is itself such a part."""
     if "result" not in annotation:
         return [{"type": "label", "value": annotation}] if "label" in annotation else []
-    parts = [part for part in annotation["result"] or () if isinstance(part, Mapping)]
-    return [
-        part
-        for part in parts
-        if isinstance(part.get("value"), Mapping) and _raw_labels(part) is not None
-    ]
+    parts = []
+    for part in annotation["result"] or ():
+        has_value = isinstance(part, Mapping) and isinstance(part.get("value"), Mapping)
+        if has_value and _raw_labels(part) is not None:
+            parts.append(part)
+    return parts
 
 
 def _raw_labels(part: Mapping[str, Any]) -> Any:
-    """The entry named like the type of the part, as for choices and rectanglelabels, or one with a
-    usual name."""
-    keys = (str(part.get("type")), *_LABEL_KEYS)
-    return next((part["value"][key] for key in keys if key in part["value"]), None)
+    """The entry named like the type of the part, such as choices, or one with a usual name."""
+    return _first_entry(part["value"], (str(part.get("type")), *_LABEL_KEYS))
+
+
+def _first_entry(entries: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((entries[key] for key in keys if key in entries), None)
 
 
 def parse_labels(
     value: Any, row: object, column: str | None = None, separator: str = "|"
 ) -> list[str]:
-    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of an
-    annotation tool.
+    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of a tool.
 
     Texts of lists are parsed, too (`parse_list_text`). Without a separator a text is one name.
     """
@@ -223,7 +222,7 @@ def _find_labels(value: Any, row: object, column: str | None, separator: str) ->
         return []
     if isinstance(value, str):
         parts = value.split(separator) if separator else [value]
-        names = [name for part in parts if (name := part.strip())]
+        names = list(filter(None, map(str.strip, parts)))
         for name in names:
             _check_label_name(name, row, column)
         return names
@@ -234,34 +233,27 @@ def _find_labels(value: Any, row: object, column: str | None, separator: str) ->
                 part = " / ".join(part)  # a node of a taxonomy: its ancestors and itself
             elif isinstance(part, list) and [*map(type, part)] == [int, int, str]:
                 part = part[2]  # a span of a text: its two ends, its label
-            # Names in a list are whole, whatever marks they hold.
-            found += (
-                [part.strip()]
-                if isinstance(part, str)
-                else _find_labels(part, row, column, separator)
-            )
-        return [name for name in found if name]
+            if isinstance(part, str):
+                found.append(part.strip())  # names in a list are whole, whatever marks they hold
+            else:
+                found += _find_labels(part, row, column, separator)
+        return list(filter(None, found))
     if isinstance(value, Mapping):
-        inner = next((value[key] for key in _LABEL_KEYS if key in value), None)
+        inner = _first_entry(value, _LABEL_KEYS)
         if inner is not None:
             return _find_labels(inner, row, column, separator)
-        if all(
-            isinstance(degree, int | float) for degree in value.values()
-        ):  # {"joy": 1.0, "fear": 0.0}
+        # {"joy": 1.0, "fear": 0.0}
+        if all(isinstance(degree, int | float) for degree in value.values()):
             return [str(name) for name, degree in value.items() if degree >= 0.5]
     text = as_text(value)
     if text is None:
-        raise TableError(
-            "it holds no label; a text, a number or a list of them is needed.",
-            row=row,
-            column=column,
-        )
+        problem = "it holds no label; a text, a number or a list of them is needed."
+        raise TableError(problem, row=row, column=column)
     return [text]
 
 
 def parse_list_text(text: str) -> Any:
-    """The list or object that a text stands for, as JSON, Python or NumPy write it; any other text
-    unchanged.
+    """The list or object that a text stands for, as JSON, Python or NumPy write it; or the text.
 
     Examples
     --------
@@ -319,9 +311,9 @@ def as_text(value: Any) -> str | None:
     if is_empty(value) or isinstance(value, Mapping | list):
         return None
     # A column with gaps holds 7 as 7.0, and both must name the same rater.
-    return (
-        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-    )
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
 
 
 def is_empty(value: Any) -> bool:
@@ -334,17 +326,14 @@ def is_empty(value: Any) -> bool:
 def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
     if len(prefix) > _LONGEST_PREFIX:
-        raise TableError(
-            "its objects are nested too deeply, or have names that are too long.",
-            column=prefix[:40],
-        )
+        problem = "its objects are nested too deeply, or have names that are too long."
+        raise TableError(problem, column=prefix[:40])
     flat: dict[str, Any] = {}
     for name, value in fields.items():
-        flat |= (
-            _flatten(value, f"{prefix}{name}.")
-            if isinstance(value, Mapping)
-            else {f"{prefix}{name}": value}
-        )
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
     return flat
 
 
@@ -373,21 +362,22 @@ class LongFormat:
     def describe(self) -> str:
         """What was found, for messages."""
         found = [f"{role} {name!r}" for role, name in self.roles.items()]
-        found.append(f"label{'s' * (len(self.labels) > 1)} {format_list(self.labels)}")
-        cells = (
-            ", and a 0/1 column for each label, where an empty cell counts as 0"
-            if self.label_names
-            else ""
-        )
+        kind = "one annotation a row"
+        plural = ""
+        if self.label_names:
+            kind += ", and a 0/1 column for each label, where an empty cell counts as 0"
+            plural = "s"
+        found.append(f"label{plural} {format_list(self.labels)}")
         own = "" if "item" in self.roles else "; each row is an item of its own"
-        return f"one annotation a row{cells}: {', '.join(found)}{own}"
+        return f"{kind}: {', '.join(found)}{own}"
 
     def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:
         """The annotations in the rows of the table, by their numbers in messages."""
         found = []
         labels = self._parse_labels(rows)
         for position, (number, row) in enumerate(rows.items(), start=1):
-            item, rater = (as_text(row.get(self.roles.get(role))) for role in ("item", "rater"))
+            item = as_text(row.get(self.roles.get("item")))
+            rater = as_text(row.get(self.roles.get("rater")))
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
                 raise TableError(problem, row=number, column=self.roles["item"])
@@ -398,18 +388,18 @@ class LongFormat:
     def _parse_labels(self, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, list[str]]:
         """The labels of each row."""
         if not self.label_names:
-            label = self.labels[0]
-            return {
-                number: parse_labels(row.get(label), number, label) for number, row in rows.items()
-            }
+            name = self.labels[0]
+            return {k: parse_labels(row.get(name), k, name) for k, row in rows.items()}
         cells = [[row.get(name) for name in self.labels] for row in rows.values()]
         table = import_pandas().DataFrame(cells, index=list(rows), columns=self.labels)
         found = TableLabels(self.labels, to_labels(table, self.labels), table.index)
         found.check_zero_or_one(
             "a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere."
         )
-        positive = zip(rows, found.values == 1, strict=True)
-        return {number: [self.labels[j] for j in np.flatnonzero(row)] for number, row in positive}
+        positive: dict[int, list[str]] = {}
+        for number, row in zip(rows, found.values == 1, strict=True):
+            positive[number] = list(compress(self.labels, row))
+        return positive
 
 
 def find_long_format(
@@ -421,9 +411,13 @@ def find_long_format(
         if choice is not None:
             found[role] = [names[i] for i in find_columns(names, choice, role)]
     for role, usual in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
-        taken = {name for columns in found.values() for name in columns}
-        if role not in found and (name := _first_usual_name(names, usual, taken)) is not None:
-            found[role] = [name]
+        if role not in found:
+            taken = set(chain(*found.values()))
+            # Reversed, so that of two columns spelled alike the first is found.
+            free = [name for name in reversed(names) if name not in taken]
+            spelled = {normalize_name(name): name for name in free}
+            if name := _first_entry(spelled, usual):
+                found[role] = [name]
     listing = f"the columns are {format_list(names, 12)}"
     if "label" not in found:
         problem = "name the column of the labels, or the 0/1 columns of all labels, with label"
@@ -432,21 +426,18 @@ def find_long_format(
     # recur.
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
+    labels = found["label"]
     roles: dict[str, str] = {}
-    for role in (role for role in ("item", "rater") if role in found):
-        if len(found[role]) > 1 or found[role][0] in found["label"]:
-            raise TableError(
-                f"{role} must be one column that is no label, not {format_list(found[role])}."
-            )
-        roles[role] = found[role][0]
-    taken = {*roles.values(), *found["label"]}
-    features = [
-        name for name in names if name not in taken and normalize_name(name) not in _METADATA
-    ]
-    return LongFormat(roles, found["label"], features)
-
-
-def _first_usual_name(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:
-    # Reversed, so that of two columns spelled alike the first is found.
-    by_spelling = {normalize_name(name): name for name in reversed(names) if name not in taken}
-    return next((by_spelling[spelling] for spelling in usual if spelling in by_spelling), None)
+    for role in ("item", "rater"):
+        columns = found.get(role, [])
+        if len(columns) > 1 or not set(columns).isdisjoint(labels):
+            needed = f"{role} must be one column that is no label"
+            raise TableError(f"{needed}, not {format_list(columns)}.")
+        for name in columns:
+            roles[role] = name
+    taken = {*roles.values(), *labels}
+    features = []
+    for name in names:
+        if name not in taken and normalize_name(name) not in _METADATA:
+            features.append(name)
+    return LongFormat(roles, labels, features)

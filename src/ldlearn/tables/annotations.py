@@ -4,8 +4,9 @@ Tasks of annotation tools and long tables (`ldlearn.tables.annotation_formats`) 
 (item, rater, label), which are counted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,12 +25,12 @@ from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.files import Budget, Dialect, Input, OpenInput, ReadingOptions, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
-from ldlearn.tables.source import Kind, Source
+from ldlearn.tables.source import Kind
 from ldlearn.tables.values import import_pandas
 
-KINDS = ("auto", "votes", "labels")
+_ANNOTATION_KINDS = ("auto", "votes", "labels")
 _ANNOTATION_BYTES = 200  # Python objects
-_TASKS = "tasks of an annotation tool"
+_TASKS_TITLE = "tasks of an annotation tool"
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,7 @@ def read_annotations(
     format: str | None = None,
     dialect: Dialect | None = None,
 ) -> Annotations:
-    """Read annotations: an export of an annotation tool, or a long table of items, raters and
-    labels.
+    """Read annotations: an export of a tool, or a long table of items, raters and labels.
 
     Parameters
     ----------
@@ -120,14 +120,13 @@ def read_annotations(
     ('votes', 'sea:sky')
     >>> folder.cleanup()
     """
-    check_choice("kind", kind, KINDS)
+    check_choice("kind", kind, _ANNOTATION_KINDS)
     files = [paths] if isinstance(paths, str) else list(paths)
     resolved = [Path(path).resolve() for path in files]
     for position, path in enumerate(files):
         if resolved[position] in resolved[:position]:
-            raise FileError(
-                f"{path}: it is the same file as another; name it once, or its annotations count twice."
-            )
+            advice = "name it once, or its annotations count twice."
+            raise FileError(f"{path}: it is the same file as another; {advice}")
     given = {"item": item, "rater": rater, "label": label}
     annotations: list[Annotation] = []
     messages: list[str] = []
@@ -140,7 +139,7 @@ def read_annotations(
         with prefix_errors(path):
             found, columns = _read_annotation_file(input, given, len(files) == 1, budget)
         annotations += found
-        messages.append(_TASKS if columns is None else columns.describe())
+        messages.append(_TASKS_TITLE if columns is None else columns.describe())
         if columns is not None:
             labels += columns.label_names
             id = columns.roles.get("item", "id")
@@ -150,7 +149,7 @@ def read_annotations(
 
 def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotations:
     """The tasks of an annotation tool, as `read_annotations` reads them from a file."""
-    return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS], budget)
+    return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS_TITLE], budget)
 
 
 def _read_annotation_file(
@@ -168,7 +167,7 @@ def _read_annotation_file(
             raise TableError("the file is empty, or all of its objects are.")
         if is_task(objects[0]):
             return parse_tasks(objects, given["label"]), None
-        names = list(dict.fromkeys(name for row in objects for name in row))
+        names = list(dict.fromkeys(chain.from_iterable(objects)))
         opened.budget.check_table(len(objects), len(names))
         opened.budget.check(_ANNOTATION_BYTES * len(objects))
         columns = find_long_format(names, given, single_file)
@@ -177,22 +176,15 @@ def _read_annotation_file(
         with open_table(input) as source:
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
-            texts = {*columns.roles.values(), *columns.labels}
-            kinds: dict[str, Kind] = {
-                name: "text" if name in texts else "any" for name in source.names
-            }
-            rows = dict(_rows(source, kinds))
+            texts = (*columns.roles.values(), *columns.labels)
+            kinds: dict[str, Kind] = dict.fromkeys(source.names, "any")
+            kinds |= dict.fromkeys(texts, "text")
+            rows = {}
+            for table in source.chunks(kinds):
+                rows |= table.to_dict("index")
+                source.budget.check(_ANNOTATION_BYTES * len(rows))
         budget.size += source.budget.size
     return columns.parse_rows(rows), columns
-
-
-def _rows(source: Source, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, Mapping[Any, Any]]]:
-    """The rows of a table with their numbers."""
-    n_rows = 0
-    for table in source.chunks(kinds):
-        n_rows += len(table)
-        source.budget.check(_ANNOTATION_BYTES * n_rows)
-        yield from table.to_dict("index").items()
 
 
 def _count_raters(
@@ -203,58 +195,59 @@ def _count_raters(
     budget: Budget,
     known: Sequence[str] = (),
 ) -> Annotations:
-    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also
-    without raters."""
+    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first."""
     pandas = import_pandas()
-    given = {name for annotation in annotations for name in annotation.labels}
-    labels = list(dict.fromkeys([*known, *sorted_labels(given)]))
-    if not given:
+    found: list[tuple[str, str | int, str]] = []
+    items: dict[str, None] = {}  # in order
+    names: set[str] = set()
+    unlabelled = 0
+    for k, annotation in enumerate(annotations):
+        items[annotation.item] = None
+        names.update(annotation.features)
+        unlabelled += not annotation.labels
+        # Without a name, a rater of its own.
+        rater = k if annotation.rater is None else annotation.rater
+        found += [(annotation.item, rater, label) for label in annotation.labels]
+    if not found:
         raise TableError("no annotation has a label.")
-    if len(labels) > 1000:  # a column of free texts
-        raise TableError(
-            f"there are {len(labels):,} different labels; is that the column of the labels?"
-        )
-    items = dict.fromkeys(annotation.item for annotation in annotations)
-    names = {name for annotation in annotations for name in annotation.features}
-    budget.check_table(len(items), len(names) + len(labels))
-    # Without a name, a rater of its own.
-    found = [
-        (a.item, k if a.rater is None else a.rater, name)
-        for k, a in enumerate(annotations)
-        for name in a.labels
-    ]
     triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
-    counts = pandas.crosstab(triples["item"], triples["label"]).reindex(
-        columns=labels, fill_value=0
-    )
+    labels = list(dict.fromkeys([*known, *sorted_labels(triples["label"].unique())]))
+    if len(labels) > 1000:  # a column of free texts
+        problem = f"there are {len(labels):,} different labels"
+        raise TableError(f"{problem}; is that the column of the labels?")
+    budget.check_table(len(items), len(names) + len(labels))
+    counts = pandas.crosstab(triples["item"], triples["label"])
+    counts = counts.reindex(columns=labels, fill_value=0)
     counts = counts.loc[[item for item in items if item in counts.index]]
     n_raters = int(triples.groupby("item")["rater"].nunique().max())
     votes = kind == "votes" or (kind == "auto" and n_raters > 1)
-    counted = (
-        "the columns count raters"
-        if votes
-        else "the columns are 1 where a rater gave the label, else 0"
-    )
+    counted = "the columns are 1 where a rater gave the label, else 0"
+    if votes:
+        counted = "the columns count raters"
+    messages.append(f"up to {n_raters} raters an item; {counted}")
     left_out = {
-        "annotations without a label": sum(not annotation.labels for annotation in annotations),
+        "annotations without a label": unlabelled,
         "repeated annotations (same item, rater and label)": len(found) - len(triples),
         "items without a label": len(items) - len(counts),
     }
-    messages += [f"up to {n_raters} raters an item; {counted}"]
     messages += [f"{number:,} {what} are left out" for what, number in left_out.items() if number]
     features, unusable = _features_by_item(annotations)
     if unusable:
         reason = "they hold lists or differ between the annotations of one item"
         messages.append(f"columns left out, because {reason}: {format_list(unusable)}")
-    table = pandas.DataFrame([features[item] for item in counts.index]).drop(
-        columns=unusable, errors="ignore"
-    )
-    id = id if id not in table else "item_id"
-    if {id, *table} & set(labels):
-        labels = [MARKS["counts" if votes else "Y"] + name for name in labels]
+    table = pandas.DataFrame([features[item] for item in counts.index])
+    table = table.drop(columns=unusable, errors="ignore")
+    if id in table:
+        id = "item_id"
+    if not {id, *table}.isdisjoint(labels):
+        mark = MARKS["counts" if votes else "Y"]
+        labels = [mark + name for name in labels]
     table.insert(0, id, list(counts.index))
-    table[labels] = counts.to_numpy() if votes else counts.clip(upper=1).to_numpy()
-    return Annotations(table, id, labels, "votes" if votes else "labels", messages)
+    if votes:
+        table[labels] = counts.to_numpy()
+        return Annotations(table, id, labels, "votes", messages)
+    table[labels] = counts.clip(upper=1).to_numpy()
+    return Annotations(table, id, labels, "labels", messages)
 
 
 def _features_by_item(
@@ -267,9 +260,8 @@ def _features_by_item(
         known = features.setdefault(annotation.item, {})
         for name, value in annotation.features.items():
             # NaN differs from itself, which is no difference between annotations.
-            differs = known.setdefault(name, value) != value and not (
-                is_empty(value) and is_empty(known[name])
-            )
-            if differs or isinstance(value, list):
+            differs = known.setdefault(name, value) != value
+            both_empty = is_empty(value) and is_empty(known[name])
+            if isinstance(value, list) or (differs and not both_empty):
                 unusable[name] = None
     return features, list(unusable)

@@ -7,236 +7,220 @@ longer maintained.
 import csv
 import html
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import chain, islice
+from array import array
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
-from ldlearn.tables.files import OpenInput, Output
-from ldlearn.tables.formats import DatasetContent, Format
-from ldlearn.tables.source import (
-    CHUNK_ROWS,
-    Kind,
-    RowSource,
-    SparseTable,
-    make_frame,
-    rows_per_chunk,
-    take_rows,
+from ldlearn.tables.arrays import ArraySource
+from ldlearn.tables.columns import (
+    MARKS,
+    check_distinct,
+    find_columns,
+    is_number,
+    mark_if_ambiguous,
 )
-from ldlearn.tables.values import import_pandas, to_numbers
+from ldlearn.tables.files import Budget, OpenInput, TableOutput
+from ldlearn.tables.formats import DatasetContent, Format
+from ldlearn.tables.values import has_leading_zero, import_pandas, to_numbers
 
-_NUMERIC = ("numeric", "real", "integer")
+_NUMERIC_TYPES = ("numeric", "real", "integer")
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE
 )
 _MARK = "% label matrix of ldlearn: "
-_CATEGORY_BYTES = 120  # a text in a list and in a set
-_CELL_BYTES = 130  # a text and its position in a dictionary
+_CATEGORY_BYTES = 120  # a text in a list and in a dictionary
+_ENTRY_BYTES = 16  # a number and its column
 _MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
-# a pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap
+# A pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap.
 _XML_LABEL = re.compile(r"""<label\s+name\s*=\s*("[^"]*"|'[^']*')""")
 
-Categories = frozenset[str] | None  # None: the attribute is numeric
-Cells = Mapping[int, str]
+
+class _Attribute(NamedTuple):
+    name: str
+    categories: Mapping[str, str] | None  # to themselves; None if it is numeric
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its cells become numbers; codes such as 01 stay texts."""
+        categories = self.categories or ()
+        return all(map(is_number, categories)) and not any(map(has_leading_zero, categories))
+
+    def parse(self, cell: str, row: int) -> str | None:
+        """A cell without quotes; None if the value is missing."""
+        text = _unquote(cell.strip())
+        if text == "?":
+            return None
+        if self.categories is None:
+            return text
+        if text not in self.categories:
+            problem = f"{text[:30]!r} is no value of this attribute."
+            raise TableError(problem, row=row, column=self.name)
+        return self.categories[text]  # of which there is one in memory
+
+    def parse_number(self, cell: str, row: int) -> float:
+        """A cell as a number; NaN if the value is missing."""
+        text = self.parse(cell, row)
+        try:
+            return float(text or "nan")
+        except ValueError:
+            return float(to_numbers(import_pandas().Series([text], [row]), self.name)[0])
 
 
-class ArffSource(RowSource):
+def _open_arff(opened: OpenInput) -> ArraySource:
     """The attributes of an ARFF file.
 
     The labels are those of a Mulan file of the same name that ends in .xml, or those counted by the
     option -C that MEKA puts into the name of the relation.
     """
-
-    def __init__(self, opened: OpenInput) -> None:
-        super().__init__(opened)
-        self._file = opened.stack.enter_context(opened.path.open(encoding="utf-8-sig", newline=""))
-        self._relation, self._label_field = "", "auto"
-        self.names = []
-        self._categories: list[Categories] = []
-        self._read_header()
-        self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
+    budget = opened.budget
+    with opened.path.open(encoding="utf-8-sig", newline="") as file:
+        relation, field, attributes = _read_header(file, budget)
+        budget.check_columns(len(attributes))
+        names = [attribute.name for attribute in attributes]
         # The .xml names each label; the option only counts them.
-        labels = self._mulan_labels() or self._meka_labels()
-        field = "Y" if all(self._categories[i] is not None for i in labels) else self._label_field
-        self.labels = {field: labels} if labels else {}
-        marked = set(labels)
-        self.names = [
-            mark_if_ambiguous(name, field if i in marked else "X")
-            for i, name in enumerate(self.names)
-        ]
-        lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
-        first = list(islice(lines, 1))
-        self._is_sparse = bool(first) and first[0].startswith("{")
-        cells = self._sparse_cells if self._is_sparse else self._dense_cells
-        self._rows = (cells(text, row) for row, text in enumerate(chain(first, lines), start=1))
-        self.budget.check_columns(len(self.names))
-
-    def _read_header(self) -> None:
-        for line in self._file:
-            text = line.strip()
-            keyword = text[:10].lower()
-            if keyword.startswith("@relation"):
-                self._relation = text[len("@relation") :].strip()
-            elif keyword.startswith("@attribute"):
-                self.budget.spend(_CATEGORY_BYTES * (1 + text.count(",")))
-                name, categories = _parse_attribute(text)
-                self.names.append(name)
-                self._categories.append(categories)
-            elif keyword.startswith("@data"):
-                return
-            elif text.startswith(_MARK) and text.removeprefix(_MARK) in MARKS:
-                self._label_field = text.removeprefix(_MARK)
-            elif text and not text.startswith("%"):
-                raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
-        raise TableError("it has no line @data.")
-
-    def _mulan_labels(self) -> list[int]:
-        companion = Path(self.input.table).with_suffix(".xml")
-        if not self.input.has_path or not companion.is_file():
-            return []
-        found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
-        return (
-            self.find([html.unescape(name[1:-1]) for name in found], companion.name)
-            if found
-            else []
-        )
-
-    def _meka_labels(self) -> list[int]:
-        # The last one: the name of the set, which stands before it, may contain similar text.
-        count = int((_MEKA_COUNT.findall(self._relation) or ["0"])[-1])
-        positions = list(range(len(self.names)))
-        # Below 0 the labels stand last: MEKA's convention.
-        return positions[count:] if count < 0 else positions[:count]
-
-    def _dense_cells(self, text: str, row: int) -> Cells:
-        cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
-        if len(cells) != len(self.names):
-            raise TableError(
-                f"it has {len(cells)} values for {len(self.names)} attributes.", row=row
-            )
-        self.budget.spend(_CELL_BYTES * len(cells))
-        return dict(enumerate(cells))
-
-    def _sparse_cells(self, text: str, row: int) -> Cells:
-        if not (text.startswith("{") and text.endswith("}")):
-            raise TableError("it is not sparse like the first row.", row=row)
-        found = {}
-        for cell in (cell.split(None, 1) for cell in text[1:-1].split(",") if cell.strip()):
-            if len(cell) != 2 or not cell[0].isdecimal() or int(cell[0]) >= len(self.names):
-                raise TableError(
-                    f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row
-                )
-            found[int(cell[0])] = cell[1]
-        self.budget.spend(_CELL_BYTES * len(found))
-        return found
-
-    def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
-        # A sparse row leaves out zeros.
-        texts = [
-            self._read_cell(cells.get(position, "0"), position, row)
-            for row, cells in enumerate(rows, first)
-        ]
-        values = np.array(texts, dtype=object)
-        if kind == "text" or not self._is_numeric(position):
-            return values
-        with suppress(ValueError):
-            return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
-        pandas = import_pandas()
-        return to_numbers(
-            pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position]
-        )
-
-    def _is_numeric(self, position: int) -> bool:
-        return all(map(is_number, self._categories[position] or ()))
-
-    def _read_cell(self, cell: str, position: int, row: int) -> str | None:
-        text, categories = _unquote(cell.strip()), self._categories[position]
-        if text == "?":
-            return None
-        if categories is not None and text not in categories:
-            raise TableError(
-                f"{text[:30]!r} is no value of this attribute.",
-                row=row,
-                column=self.names[position],
-            )
-        return text
-
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
-        """See `Source.blocks`; the numbers of a sparse file stay sparse, but for its labels."""
-        dense = {i for positions in self.labels.values() for i in positions}
-        dense |= {i for i, kind in kinds.items() if kind == "text" or not self._is_numeric(i)}
-        numbers = [i for i in kinds if i not in dense]
-        others = {i: kind for i, kind in kinds.items() if i in dense}
-        if not self._is_sparse or not numbers:
-            yield from super().blocks(kinds)
-            return
-        first = 1
-        while rows := take_rows(self._rows, rows_per_chunk(128 * (1 + len(others))), self.budget):
-            columns = {i: self._column(rows, i, kind, first) for i, kind in others.items()}
-            frame = make_frame(columns, first).reindex(range(first, first + len(rows)))
-            table = SparseTable(frame, self._to_csr(rows, numbers, first), numbers, self.budget)
-            # A missing value is no zero.
-            yield table.to_frame() if np.isnan(table.matrix.data).any() else table
-            first += len(rows)
-
-    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.read_matrices`; features of a sparse file stay sparse."""
-        if not self._is_sparse:
-            return super().read_matrices(groups)
-        blocks = []
-        n_rows = 0
-        while rows := take_rows(self._rows, CHUNK_ROWS, self.budget):
-            blocks.append(self._to_csr(rows, list(range(len(self.names))), n_rows + 1))
-            n_rows += len(rows)
-        whole = scipy.sparse.vstack(
-            [scipy.sparse.csr_matrix((0, len(self.names))), *blocks], format="csr"
-        )
-        made: dict[str, Any] = {}
-        for field, positions in groups.items():
-            # Labels become dense.
-            if field != "X":
-                self.budget.check(8 * n_rows * len(positions))
-            made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
-        return made
-
-    def _to_csr(self, rows: list[Cells], positions: list[int], first: int) -> Any:
-        """These columns of some rows; ``first`` is the number of the first of them, for
-        messages."""
-        places = {position: j for j, position in enumerate(positions)}
-        values: list[float] = []
-        columns: list[int] = []
-        starts = [0]
-        for row, cells in enumerate(rows, first):
-            wanted = [i for i in cells if i in places]
-            columns += [places[i] for i in wanted]
-            values += [float(self._read_cell(cells[i], i, row) or "nan") for i in wanted]
-            starts.append(len(values))
-        shape = (len(rows), len(positions))
-        return scipy.sparse.csr_array(
-            (np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape
-        )
+        labels = _mulan_labels(opened.path, names) or _meka_labels(relation, len(names))
+        arrays = _read_columns(file, attributes, labels, budget)
+    if all(attributes[i].categories is not None for i in labels):
+        field = "Y"
+    source = ArraySource(opened, *arrays)
+    source.texts = {"name": _unquote(relation).split(": -C")[0]}
+    source.labels = {field: labels} if labels else {}
+    marked = set(labels)
+    source.names = [
+        mark_if_ambiguous(name, field if i in marked else "X") for i, name in enumerate(names)
+    ]
+    return source
 
 
-def _parse_attribute(text: str) -> tuple[str, Categories]:
-    """Name of an attribute, and the values it can have (None if it is numeric)."""
+def _read_header(lines: Iterable[str], budget: Budget) -> tuple[str, str, list[_Attribute]]:
+    """The relation, what its labels hold, and its attributes."""
+    relation = ""
+    field = "auto"
+    attributes = []
+    for line in lines:
+        text = line.strip()
+        keyword = text[:10].lower()
+        if keyword.startswith("@relation"):
+            relation = text[len("@relation") :].strip()
+        elif keyword.startswith("@attribute"):
+            budget.spend(_CATEGORY_BYTES * (1 + text.count(",")))
+            attributes.append(_parse_attribute(text))
+        elif keyword.startswith("@data"):
+            return relation, field, attributes
+        elif text.startswith(_MARK) and text.removeprefix(_MARK) in MARKS:
+            field = text.removeprefix(_MARK)
+        elif text and not text.startswith("%"):
+            raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
+    raise TableError("it has no line @data.")
+
+
+def _parse_attribute(text: str) -> _Attribute:
     match = _ATTRIBUTE.fullmatch(text)
     if match is None:
         raise TableError(f"the attribute {text[:60]!r} cannot be understood.")
-    name, kind = _unquote(match[1]), match[2].strip()
-    if kind.lower() in _NUMERIC:
-        return name, None
+    name = _unquote(match[1])
+    kind = match[2].strip()
+    if kind.lower() in _NUMERIC_TYPES:
+        return _Attribute(name, None)
     if not (kind.startswith("{") and kind.endswith("}")):
-        raise TableError(
-            f"the attribute is of type {kind[:30]!r}, which is no number.", column=name
-        )
-    return name, frozenset(_unquote(value.strip()) for value in _split_quoted(kind[1:-1]))
+        problem = f"the attribute is of type {kind[:30]!r}, which is no number."
+        raise TableError(problem, column=name)
+    values = [_unquote(value.strip()) for value in _split_quoted(kind[1:-1])]
+    return _Attribute(name, dict(zip(values, values, strict=True)))
+
+
+def _mulan_labels(path: Path, names: list[str]) -> list[int]:
+    companion = path.with_suffix(".xml")
+    if not companion.is_file():
+        return []
+    found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
+    labels = [html.unescape(name[1:-1]) for name in found]
+    return find_columns(names, labels, companion.name) if labels else []
+
+
+def _meka_labels(relation: str, n_attributes: int) -> list[int]:
+    # The last one: the name of the set, which stands before it, may contain similar text.
+    count = int((_MEKA_COUNT.findall(relation) or ["0"])[-1])
+    positions = list(range(n_attributes))
+    # Below 0 the labels stand last: MEKA's convention.
+    return positions[count:] if count < 0 else positions[:count]
+
+
+def _read_columns(
+    lines: Iterable[str], attributes: list[_Attribute], labels: list[int], budget: Budget
+) -> tuple[dict[str, Any], list[tuple[str, int]]]:
+    """The cells as arrays, and the array and position of each attribute.
+
+    The numbers of a sparse file stay sparse, but for its labels, unless some are missing.
+    """
+    values = array("d")
+    places = array("q")
+    starts = array("q", [0])
+    texts: dict[int, list[str | None]] = {}
+    numeric: dict[int, int] = {}
+    for i, attribute in enumerate(attributes):
+        if attribute.is_numeric:
+            numeric[i] = len(numeric)
+        else:
+            texts[i] = []
+    is_sparse = False
+    rows = (text for line in lines if (text := line.strip()) and text[0] != "%")
+    for row, text in enumerate(rows, start=1):
+        if row == 1:
+            is_sparse = text.startswith("{")
+        split = _sparse_cells if is_sparse else _dense_cells
+        cells = split(text, row, len(attributes))
+        budget.spend(_ENTRY_BYTES * (1 + len(cells) + len(texts)))
+        for i in cells:
+            if i in numeric:
+                values.append(attributes[i].parse_number(cells[i], row))
+                places.append(numeric[i])
+        starts.append(len(values))
+        for i, column in texts.items():
+            column.append(attributes[i].parse(cells.get(i, "0"), row))
+    shape = (len(starts) - 1, len(numeric))
+    numbers = scipy.sparse.csr_array(tuple(map(np.array, (values, places, starts))), shape=shape)
+    columns = {i: ("numbers", j) for i, j in numeric.items()}
+    arrays: dict[str, Any] = {"numbers": numbers}
+    # A missing value is no zero.
+    if not is_sparse or np.isnan(numbers.data).any():
+        budget.check(8 * shape[0] * shape[1])
+        arrays["numbers"] = numbers.toarray()
+    else:
+        dense = [i for i in labels if i in numeric]
+        budget.check(8 * shape[0] * len(dense))
+        arrays["labels"] = numbers[:, [numeric[i] for i in dense]].toarray()
+        columns |= {i: ("labels", j) for j, i in enumerate(dense)}
+    for i, cells_of_column in texts.items():
+        arrays[str(i)] = np.array(cells_of_column, dtype=object).reshape(-1, 1)
+        columns[i] = (str(i), 0)
+    return arrays, [columns[i] for i in range(len(attributes))]
+
+
+def _dense_cells(text: str, row: int, width: int) -> Mapping[int, str]:
+    cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
+    if len(cells) != width:
+        raise TableError(f"it has {len(cells)} values for {width} attributes.", row=row)
+    return dict(enumerate(cells))
+
+
+def _sparse_cells(text: str, row: int, width: int) -> Mapping[int, str]:
+    if not (text.startswith("{") and text.endswith("}")):
+        raise TableError("it is not sparse like the first row.", row=row)
+    found = {}
+    for cell in filter(str.strip, text[1:-1].split(",")):
+        number, *value = cell.split(None, 1)
+        if not value or not number.isdecimal() or int(number) >= width:
+            problem = f"it names the attribute {number[:20]!r}, which does not exist."
+            raise TableError(problem, row=row)
+        found[int(number)] = value[0]
+    return found
 
 
 def _split_quoted(text: str) -> list[str]:
@@ -249,9 +233,8 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _write_arff(output: Output, content: DatasetContent) -> None:
-    """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become
-    numeric labels."""
+def _write_arff(output: TableOutput, content: DatasetContent) -> None:
+    """Write for MEKA: features, then the labels, counted by -C; degrees become numeric labels."""
     content.check_numbers_only()
     field, labels = next(iter(content.labels.items()))
     names = [*content.feature_names, *content.label_names]
@@ -260,12 +243,11 @@ def _write_arff(output: Output, content: DatasetContent) -> None:
     for name in (relation, *names):
         if "\n" in name or "\r" in name:
             raise TableError(f"ARFF cannot hold the name {name!r}, which has a line break.")
-    kinds = ["numeric"] * len(content.feature_names) + [
-        "{0,1}" if field == "Y" else "numeric"
-    ] * labels.shape[1]
-    head = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
-    head += [f"@attribute {_quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
-    output.file.write("\n".join([*head, "", "@data", ""]).encode())
+    lines = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
+    lines += [f"@attribute {_quote(name)} numeric" for name in content.feature_names]
+    kind = "{0,1}" if field == "Y" else "numeric"
+    lines += [f"@attribute {_quote(name)} {kind}" for name in content.label_names]
+    output.file.write("\n".join([*lines, "", "@data", ""]).encode())
     for x, y in zip(content.X, labels, strict=True):
         output.file.write(_format_row(x, y).encode() + b"\n")
 
@@ -277,16 +259,19 @@ def _quote(text: str) -> str:
 def _format_row(x: Any, y: NDArray[Any]) -> str:
     if not scipy.sparse.issparse(x):
         return ",".join(map(_format_number, [*x.tolist(), *y.tolist()]))
-    row, width = x.tocsr(), x.shape[-1]
-    cells = sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True))
-    cells += [(width + j, value) for j, value in enumerate(y.tolist()) if value]
-    return "{" + ", ".join(f"{column} {_format_number(value)}" for column, value in cells) + "}"
+    row = x.tocsr()
+    cells = dict(sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True)))
+    for j in np.flatnonzero(y).tolist():
+        cells[x.shape[-1] + j] = y[j].item()
+    return "{" + ", ".join(f"{i} {_format_number(value)}" for i, value in cells.items()) + "}"
 
 
 def _format_number(value: Any) -> str:
+    if value != value:
+        return "?"
     # repr gives as few digits as read back the same number. True and 1.0 are written as 1, a
     # category of 0/1 labels.
-    return "?" if value != value else repr(+value).removesuffix(".0")
+    return repr(+value).removesuffix(".0")
 
 
-ARFF = Format("ARFF", ArffSource, write_content=_write_arff)
+ARFF = Format("ARFF", _open_arff, write_content=_write_arff)

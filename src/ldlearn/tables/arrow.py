@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,19 +17,26 @@ from numpy.typing import NDArray
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_marked_labels
-from ldlearn.tables.files import STREAMED, Budget, OpenInput, Output
+from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import META, Format, Table, parse_meta
-from ldlearn.tables.source import ROW_BYTES, Kind, Source, as_column, make_frame, rows_per_chunk
+from ldlearn.tables.source import (
+    ROW_BYTES,
+    Kind,
+    Source,
+    as_column,
+    make_frame,
+    rows_per_chunk,
+    text_length,
+)
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # an index without a name, which is no column
 _ALL_COLUMNS = ""
 _VIEW_BYTES = 16  # length, first characters, buffer and place
-_TEXTS = ("string", "large_string", "string_view", "null", "bool")
+_TEXT_TYPES = ("string", "large_string", "string_view", "null", "bool")
 
 
 class ArrowSource(Source):
-    """A column table; only the columns asked for are read. A column of lists of numbers becomes
-    several."""
+    """A column table; only the wanted columns are read. A column of lists becomes several."""
 
     def __init__(self, opened: OpenInput, format: str) -> None:
         super().__init__(opened)
@@ -53,28 +60,26 @@ class ArrowSource(Source):
         self.budget.check_columns(len(names))
         check_distinct(names)
         self.names = []
-        self._file_columns: list[
-            tuple[str, int | None]
-        ] = []  # column of the file, and position in its lists
+        # The column of the file, and the position in its lists, of each column.
+        self._file_columns: list[tuple[str, int | None]] = []
         self._widths: dict[str, int] = {}  # lengths of lists
         for field in self._file.schema:
             if not _INDEX_OF_PANDAS.fullmatch(field.name):
                 self._add_column(field.name, field.type)
-        self.labels, self.texts = self._read_meta()
+        self.labels = find_marked_labels(self.names)
+        self._read_meta()
 
     def _add_column(self, name: str, kind: Any) -> None:
-        types = self._types
-        if not self._is_list(kind) or not (
-            types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
-        ):
+        if not self._is_list(kind) or not self._is_plain_number(kind.value_type):
             self.names.append(name)
             self._file_columns.append((name, None))
             return
-        if types.is_fixed_size_list(kind):
+        width = 0
+        if self._types.is_fixed_size_list(kind):
             width = kind.list_size
         else:
-            first: Any = next((batch.column(0).drop_null() for batch in self._batches([name])), [])
-            width = len(first[0]) if len(first) else 0
+            for batch in islice(self._batches([name]), 1):
+                width = max(map(len, batch.column(0).drop_null()[:1]), default=0)
         if not width:
             raise TableError("its first list has no numbers.", column=name)
         self.budget.check_columns(width, len(name))
@@ -84,33 +89,40 @@ class ArrowSource(Source):
 
     def _is_list(self, kind: Any) -> bool:
         types = self._types
-        return bool(
-            types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-        )
+        is_list = types.is_list(kind) or types.is_large_list(kind)
+        return bool(is_list or types.is_fixed_size_list(kind))
+
+    def _is_plain_number(self, kind: Any) -> bool:
+        return bool(self._types.is_integer(kind) or self._types.is_floating(kind))
 
     def _check_type(self, name: str, kind: Any) -> None:
         """Refuse a column that is neither numbers nor texts, by its type alone."""
         types = self._types
-        inner = kind.value_type if types.is_dictionary(kind) or self._is_list(kind) else kind
-        inner = inner.value_type if types.is_dictionary(inner) else inner
-        is_number = types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner)
-        if not (is_number or types.is_temporal(inner) or str(inner) in _TEXTS):
-            raise TableError(
-                f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name
-            )
+        inner = kind
+        if self._is_list(inner):
+            inner = inner.value_type
+        if types.is_dictionary(inner):
+            inner = inner.value_type
+        is_number = self._is_plain_number(inner) or types.is_decimal(inner)
+        if not (is_number or types.is_temporal(inner) or str(inner) in _TEXT_TYPES):
+            problem = f"its type is {kind}; convert it to numbers or texts, or leave it out."
+            raise TableError(problem, column=name)
 
-    def _read_meta(self) -> tuple[dict[str, list[int]], Mapping[str, str]]:
+    def _read_meta(self) -> None:
         """Labels and origin of a data set that this library wrote."""
         text = (self._file.schema.metadata or {}).get(META.encode())
         if text is None:
-            return find_marked_labels(self.names), {}
+            return
         meta = parse_meta(text.decode(), self.budget)
-        m, c = len(meta["feature_names"]), len(meta["label_names"])
-        if len(self.names) != m + c * len(meta["fields"]):
-            return find_marked_labels(self.names), meta["texts"]
-        return {
-            f: list(range(m + k * c, m + (k + 1) * c)) for k, f in enumerate(meta["fields"])
-        }, meta["texts"]
+        self.texts = meta["texts"]
+        start = len(meta["feature_names"])
+        n_labels = len(meta["label_names"])
+        if len(self.names) != start + n_labels * len(meta["fields"]):
+            return
+        self.labels = {}
+        for field in meta["fields"]:
+            self.labels[field] = list(range(start, start + n_labels))
+            start += n_labels
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
@@ -119,10 +131,11 @@ class ArrowSource(Source):
         row = 1
         for batch in self._batches(wanted):
             arrays = {name: self._read_values(batch.column(name), name, row) for name in wanted}
-            places = ((i, *self._file_columns[i]) for i in kinds)
-            yield make_frame(
-                {i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row
-            )
+            columns = {}
+            for i in kinds:
+                name, k = self._file_columns[i]
+                columns[i] = arrays[name] if k is None else arrays[name][:, k]
+            yield make_frame(columns, row)
             row += batch.num_rows
             self.opened.on_progress(self.budget.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:
@@ -133,16 +146,20 @@ class ArrowSource(Source):
             self._check_type(name, self._file.schema.field(name).type)
             if name in self._differences:
                 problem = (
-                    "its texts are stored as differences (DELTA), which can unpack to any size"
+                    "its texts are stored as differences (DELTA), which can unpack to any size; "
+                    "write the file with dictionaries, or leave it out."
                 )
-                raise TableError(
-                    f"{problem}; write the file with dictionaries, or leave it out.", column=name
-                )
+                raise TableError(problem, column=name)
         needed = sum(self._column_bytes.get(name, 0) for name in (*names, _ALL_COLUMNS))
         self.budget.check(needed, STREAMED)
-        options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
-        step = rows_per_chunk(needed // max(self._n_rows, 1))
-        for batch in self._file.to_batches(columns=names, batch_size=step, **options):
+        batches = self._file.to_batches(
+            columns=names,
+            batch_size=rows_per_chunk(needed // max(self._n_rows, 1)),
+            use_threads=False,
+            batch_readahead=0,
+            fragment_readahead=0,
+        )
+        for batch in batches:
             batch.validate(full=True)
             yield batch
 
@@ -173,14 +190,14 @@ class ArrowSource(Source):
         if types.is_dictionary(kind):
             return self._decode(column, name, row)
         if self._is_list(kind):  # of labels
-            values: NDArray[Any] = self._read_values(column.flatten(), name, row)
-            ends = np.cumsum(column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
-            lists = [part.tolist() for part in np.split(values, ends[:-1])] if len(ends) else []
-            is_valid = column.is_valid().to_pylist()
-            return as_column(
-                [part if valid else None for part, valid in zip(lists, is_valid, strict=True)],
-                "text",
-            )
+            values = self._read_values(column.flatten(), name, row).tolist()
+            lists: list[Any] = []
+            start = 0
+            for length in column.value_lengths().to_pylist():
+                end = start + (length or 0)
+                lists.append(None if length is None else values[start:end])
+                start = end
+            return as_column(lists, "text")
         if types.is_decimal(kind):
             column = column.cast("float64")
         elif types.is_temporal(kind):
@@ -192,27 +209,22 @@ class ArrowSource(Source):
 
     def _decode(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a dictionary, each of them once in memory."""
+        import pyarrow
+
         codes, places = np.unique(column.indices.fill_null(-1).to_numpy(), return_inverse=True)
-        used = column.dictionary.take(
-            import_optional("pyarrow", "tables", "Tables").array(codes, mask=codes < 0)
-        )
+        used = column.dictionary.take(pyarrow.array(codes, mask=codes < 0))
         values = self._read_values(used, name, row)
-        lengths = np.array([len(value) if isinstance(value, str) else 0 for value in values])
+        lengths = np.array(list(map(text_length, values)))
         self.text_bytes += int(np.bincount(places, minlength=len(codes)) @ lengths)
         return values[places]
 
     def _lists_to_matrix(self, lists: Any, name: str, row: int) -> NDArray[np.float64]:
         """The lists of a column as rows, NaN where there is none."""
-        from pyarrow import compute
-
         width = self._widths[name]
-        lengths = compute.fill_null(compute.list_value_length(lists), width).to_numpy(
-            zero_copy_only=False
-        )
-        if (lengths != width).any():
-            k = int(np.argmax(lengths != width))
-            problem = f"its list has {lengths[k]:,} numbers, the first of the column has {width:,}."
-            raise TableError(problem, row=row + k, column=name)
+        for k, length in enumerate(lists.value_lengths().to_pylist()):
+            if length not in (None, width):
+                problem = f"its list has {length:,} numbers, the first of the column has {width:,}."
+                raise TableError(problem, row=row + k, column=name)
         rows = np.full((len(lists), width), np.nan)
         numbers = lists.drop_null().flatten().to_numpy(zero_copy_only=False)
         rows[lists.is_valid().to_numpy(zero_copy_only=False)] = numbers.reshape(-1, width)
@@ -220,8 +232,7 @@ class ArrowSource(Source):
 
 
 class _Sizes(NamedTuple):
-    """What a file announces: bytes of each column as arrays, its columns of texts, and those stored
-    as differences."""
+    """What a file announces: bytes of columns, columns of texts, those stored as differences."""
 
     columns: Mapping[str, int]
     texts: list[str]
@@ -239,64 +250,64 @@ def _parquet_sizes(path: Path, budget: Budget) -> _Sizes:
         budget.check(40 * min(footer_bytes, budget.size))
     footer = parquet.read_metadata(path)
     leaves = [footer.schema.column(j) for j in range(footer.num_columns)]
-    roots = _roots([leaf.path for leaf in leaves], set(footer.schema.to_arrow_schema().names))
-    texts = [j for j, leaf in enumerate(leaves) if leaf.logical_type.type == "STRING"]
+    names = set(footer.schema.to_arrow_schema().names)
+    roots = [_find_root(leaf.path, names) for leaf in leaves]
+    texts = {leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"}
     differences = set()
     sizes: Counter[str] = Counter()
-    for group in map(footer.row_group, range(footer.num_row_groups)):
+    for k in range(footer.num_row_groups):
+        group = footer.row_group(k)
         budget.spend_array(())
         for j, root in enumerate(roots):
-            needed = max(8 * group.column(j).num_values, group.column(j).total_uncompressed_size)
+            column = group.column(j)
+            needed = max(8 * column.num_values, column.total_uncompressed_size)
             budget.check(needed)
             sizes[root] += needed
-        encodings = {roots[j]: "".join(group.column(j).encodings) for j in texts}
-        differences |= {root for root, used in encodings.items() if "DELTA" in used}
-    return _Sizes(sizes, [leaves[j].path for j in texts], differences)
+            if leaves[j].path in texts and "DELTA" in "".join(column.encodings):
+                differences.add(root)
+    return _Sizes(sizes, list(texts), differences)
 
 
-def _roots(paths: list[str], names: set[str]) -> list[str]:
-    """The columns that the paths lie in; a name may contain points."""
-    roots = []
-    for path in paths:
-        while path not in names and "." in path:
-            path = path.rpartition(".")[0]
-        roots.append(path)
-    return roots
+def _find_root(path: str, names: set[str]) -> str:
+    """The column that a path lies in; a name may contain points."""
+    while path not in names and "." in path:
+        path = path.rpartition(".")[0]
+    return path
 
 
 def _feather_sizes(path: Path, budget: Budget) -> _Sizes:
-    """By the headers of the batches, which are read together: lengths of arrays, and of buffers
-    when unpacked."""
+    """By the headers of the batches: lengths of arrays, and of buffers when unpacked."""
     total = 0
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         footer = len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
-        table = _Table(data, footer)
+        table = _FlatTable(data, footer)
         for dictionaries_or_batches in (2, 3):
             for start, prefix_and_head, _ in table.vector(dictionaries_or_batches, "<qi4xq"):
                 budget.spend_array(())
                 has_mark = data[start : start + 4] == b"\xff\xff\xff\xff"
-                batch = _Table(data, start + (8 if has_mark else 4)).inner(2)
-                needed = _batch_bytes(
-                    batch.inner(1) if dictionaries_or_batches == 2 else batch,
-                    start + prefix_and_head,
-                )
+                batch = _FlatTable(data, start + 4 + 4 * has_mark).inner(2)
+                if dictionaries_or_batches == 2:
+                    batch = batch.inner(1)
+                needed = _batch_bytes(batch, start + prefix_and_head)
                 budget.check(needed)
                 total += needed
     return _Sizes({_ALL_COLUMNS: total}, [])
 
 
-def _batch_bytes(batch: "_Table", body: int) -> int:
-    buffers = [length for _, length in batch.vector(2, "<qq")]
-    if batch.field(3):  # compressed: a buffer begins with its length, or -1 if it is as it was
-        starts = [body + start for start, length in batch.vector(2, "<qq") if length >= 8]
-        buffers += [struct.unpack_from("<q", batch.data, start)[0] for start in starts]
-    return 8 * sum(abs(length) for length, _ in batch.vector(1, "<qq")) + sum(map(abs, buffers))
+def _batch_bytes(batch: "_FlatTable", body: int) -> int:
+    is_compressed = batch.field(3) > 0
+    total = 0
+    for length, _ in batch.vector(1, "<qq"):  # arrays
+        total += 8 * abs(length)
+    for start, length in batch.vector(2, "<qq"):  # buffers
+        total += abs(length)
+        # A compressed buffer begins with its length, or -1 if it is as it was.
+        if is_compressed and length >= 8:
+            total += abs(struct.unpack_from("<q", batch.data, body + start)[0])
+    return total
 
 
-class _Table:
+class _FlatTable:
     """A table of a FlatBuffers message, which the headers of Arrow files are."""
 
     def __init__(self, data: Any, root: int) -> None:
@@ -306,14 +317,15 @@ class _Table:
     def field(self, number: int) -> int:
         """Where a field is; 0 if it is absent."""
         fields = self._start - struct.unpack_from("<i", self.data, self._start)[0]
-        size = struct.unpack_from("<H", self.data, fields)[0]
         place = 4 + 2 * number
-        offset = struct.unpack_from("<H", self.data, fields + place)[0] if place < size else 0
-        return self._start + offset if offset else 0
+        if place >= struct.unpack_from("<H", self.data, fields)[0]:
+            return 0
+        offset: int = struct.unpack_from("<H", self.data, fields + place)[0]
+        return offset and self._start + offset
 
-    def inner(self, number: int) -> "_Table":
+    def inner(self, number: int) -> "_FlatTable":
         """A field that is a table."""
-        return _Table(self.data, self.field(number))
+        return _FlatTable(self.data, self.field(number))
 
     def vector(self, number: int, layout: str) -> list[tuple[int, ...]]:
         """A field that is a list of structures."""
@@ -326,37 +338,35 @@ class _Table:
 
 
 def to_arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
-    """An Arrow table whose types depend on those of the columns only, so that empty and full pieces
-    agree."""
-    pa = import_optional("pyarrow", "tables", "Tables")
-    texts = {name: values.dtype.kind in "OU" for name, values in columns.items()}
-    arrays = [
-        pa.array(values, pa.string(), from_pandas=True)
-        if texts[name]
-        else pa.array(np.ascontiguousarray(values))
-        for name, values in columns.items()
-    ]
-    return pa.table(arrays, names=list(columns))
+    """An Arrow table whose types depend on those of the columns only, not on their values."""
+    pyarrow = import_optional("pyarrow", "tables", "Tables")
+    arrays = {}
+    for name, values in columns.items():
+        if values.dtype.kind in "OU":
+            arrays[name] = pyarrow.array(values, pyarrow.string(), from_pandas=True)
+        else:
+            arrays[name] = pyarrow.array(np.ascontiguousarray(values))
+    return pyarrow.table(arrays)
 
 
-def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
+def _write_arrow(output: TableOutput, tables: Iterator[Table], format: str) -> None:
     """Write a column table; a data set keeps its origin in the metadata of the schema."""
     from pyarrow import ipc, parquet
 
     metadata = {META: output.meta} if output.meta else None
     pieces = (to_arrow_table(table).replace_schema_metadata(metadata) for table in tables)
     first = next(pieces)
-    with (parquet.ParquetWriter if format == "parquet" else ipc.new_file)(
-        output.file, first.schema
-    ) as writer:
+    open_writer = parquet.ParquetWriter if format == "parquet" else ipc.new_file
+    with open_writer(output.file, first.schema) as writer:
         for piece in chain([first], pieces):
             if len(piece):  # the schema is written in any case
                 writer.write_table(piece)
 
 
-PARQUET = Format(
-    "Parquet", partial(ArrowSource, format="parquet"), partial(_write_arrow, format="parquet")
-)
-FEATHER = Format(
-    "Feather", partial(ArrowSource, format="feather"), partial(_write_arrow, format="feather")
-)
+def _arrow_format(format: str) -> Format:
+    source = partial(ArrowSource, format=format)
+    return Format(format.title(), source, partial(_write_arrow, format=format))
+
+
+PARQUET = _arrow_format("parquet")
+FEATHER = _arrow_format("feather")

@@ -1,12 +1,10 @@
-"""Rows for annotators: which to annotate next, which labels look wrong, and suggestions for
-annotation tools."""
+"""Rows for annotators: which to annotate next, suspicious labels, suggestions for tools."""
 
 import io
 import json
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
@@ -15,20 +13,21 @@ from ldlearn._messages import check_choice
 from ldlearn._optional_imports import import_optional
 from ldlearn.core.row_groups import Groups, count_groups, join_groups, rows_of_groups
 from ldlearn.core.scaling import to_dense
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables.files import PIPE, write_file
+from ldlearn.tables.files import PIPE, ReadingOptions, write_file
 from ldlearn.tables.formats import format_of, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows, find_groups
-from ldlearn.tables.table_files import ModelRowOptions, label_losses, read_model_rows
+from ldlearn.tables.options import RowOptions
+from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
 
-PROGRAMS = ("argilla", "label-studio", "datasets")
+_PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
 _MAX_CANDIDATES = 5000  # among which similar rows are avoided
-_MIN_ROWS = 20  # with labels, to look for suspicious ones
+_MIN_LABELLED_ROWS = 20  # with labels, to look for suspicious ones
 _ADDED_COLUMNS = ("rank", "expected_error", "suspicious")
 
 
@@ -41,14 +40,15 @@ def ask_table(
     to: str | None = None,
     groups: str | None = None,
     raw: bool = False,
-    **options: Unpack[ModelRowOptions],
+    rows: RowOptions = RowOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
-    The table has the identifier, the texts (or what ``keep`` names), ``rank`` (see `choose_rows`),
-    ``expected_error`` (see `expected_errors`), and ``suspicious``: labels that look wrong (see
-    `find_suspicious_labels`), with the probability of what is given. The `n` rows to annotate come
-    first, then up to `n` other rows with suspicious labels, without a rank.
+    The table has the identifier, the texts (or what ``rows.keep`` names), ``rank`` (see
+    `choose_rows`), ``expected_error`` (see `expected_errors`), and ``suspicious``: labels that look
+    wrong, with the probability of what is given. The `n` rows to annotate come first, then up to
+    `n` other rows with suspicious labels, without a rank.
 
     Parameters
     ----------
@@ -60,11 +60,14 @@ def ask_table(
     n : int, default=50
         How many rows to ask for.
     groups : str, optional
-        The column that names groups of rows that belong together, see `fit_table`; by default that
-        of the fit, if the table has it. Labels are checked by models that are fitted without the
-        group of their row.
-    id, keep, kind, blank, format, dialect, to, raw, overwrite, on_message, progress
-        As for `ldlearn.reporting.write_browse_page` and `predict_table`.
+        The column that names groups of rows that belong together, see `ColumnOptions`; by default
+        that of the fit, if the table has it. Labels are checked by models that are fitted without
+        the group of their row.
+    to, raw
+        See `WritingOptions`.
+    rows : RowOptions, optional
+        Columns to write, and how labels are read.
+    reading : ReadingOptions, optional
 
     Returns
     -------
@@ -73,49 +76,58 @@ def ask_table(
     if n < 1:
         raise ParameterError(f"n must be at least 1, got {n}.")
     format_name = format_of(output, to)
-    rows = read_model_rows(data, model, output, groups=groups, **options)
-    for name in set(_ADDED_COLUMNS) & {rows.id, *rows.cells.columns}:
-        raise TableError(
-            "a column of this name would be added; rename it, or leave it out with keep.",
-            column=name,
-        )
-    errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
-    asked = choose_rows(errors, rows.X, n)
-    messages, notes, others = list(rows.messages), [""] * len(rows.names), asked[:0]
-    together, n_repeated = find_groups(rows.X, rows.groups)
-    messages += describe_repeated_rows(n_repeated, len(together))
-    if (n_groups := len(np.unique(together[rows.recovered]))) == 1 and len(together) >= _MIN_ROWS:
-        messages.append(
-            "Labels are not checked: all labelled rows are equal or in one group, so none can be held out."
-        )
-    if n_groups > 1 and rows.recovered.sum() >= _MIN_ROWS:
-        labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
-        probabilities = held_out_probabilities(rows.model.estimator, rows.X, labels, together)
-        suspicious = find_suspicious_labels(labels, probabilities)
-        for i, j in np.argwhere(suspicious):
-            note = f"{rows.model.labels[j]}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
-            notes[i] = f"{notes[i]}; {note}" if notes[i] else note
-        messages.append(f"{int(suspicious.sum()):,} labels of {suspicious.size:,} look wrong.")
-        # Other rows with suspicious labels, the least probable first.
-        others = np.setdiff1d(np.flatnonzero(suspicious.any(axis=1)), asked)
-        lowest = np.where(suspicious, probabilities, 1.0)[others].min(axis=1)
-        others = others[np.argsort(lowest, kind="stable")][:n]
-    places, ranks = (
-        np.append(asked, others),
-        [*map(str, range(1, len(asked) + 1)), *[""] * len(others)],
-    )
-    columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
-    columns |= dict(
-        zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True)
-    )
-    written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
+    found = read_model_rows(data, model, output, rows, reading, groups=groups)
+    for name in _ADDED_COLUMNS:
+        if name == found.id or name in found.cells:
+            raise TableError(
+                "a column of this name would be added; rename it, or leave it out with keep.",
+                column=name,
+            )
+    errors = expected_errors(found.predicted, found.degrees, found.n_votes)
+    asked = choose_rows(errors, found.X, n)
+    notes, others, messages = _check_labels_of_rows(found)
+    others = others[~np.isin(others, asked)][:n]
+    places = [*asked, *others]
+    written = import_pandas().DataFrame({found.id: [found.names[i] for i in places]})
+    for name in found.cells:
+        written[name] = list(found.cells[name].iloc[places])
+    ranks = [str(k + 1) for k in range(len(asked))] + [""] * len(others)
+    written["rank"] = ranks
+    written["expected_error"] = errors[places]
+    written["suspicious"] = [notes[i] for i in places]
     write_table(output, [written], [], format_name, raw=raw)
-    return WrittenTable(len(written), list(rows.model.labels), output, messages)
+    labels = list(found.model.labels)
+    return WrittenTable(len(written), labels, output, found.messages + messages)
+
+
+def _check_labels_of_rows(rows: ModelRows) -> tuple[list[str], Indices, list[str]]:
+    """Notes on suspicious labels of each row, such rows from the least probable label, messages."""
+    notes = [""] * len(rows.names)
+    groups, n_repeated = find_groups(rows.X, rows.groups)
+    messages = describe_repeated_rows(n_repeated, len(groups))
+    n_groups = len(np.unique(groups[rows.recovered]))
+    if n_groups == 1 and len(groups) >= _MIN_LABELLED_ROWS:
+        messages.append(
+            "Labels are not checked: all labelled rows are equal or in one group, "
+            "so none can be held out."
+        )
+    if n_groups < 2 or rows.recovered.sum() < _MIN_LABELLED_ROWS:
+        return notes, np.empty(0, dtype=np.intp), messages
+    labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
+    probabilities = _held_out_probabilities(rows.model.estimator, rows.X, labels, groups)
+    suspicious = _find_suspicious_labels(labels, probabilities)
+    for i, j in np.argwhere(suspicious):
+        note = f"{rows.model.labels[j]}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
+        notes[i] = f"{notes[i]}; {note}" if notes[i] else note
+    messages.append(f"{int(suspicious.sum()):,} labels of {suspicious.size:,} look wrong.")
+    found = np.flatnonzero(suspicious.any(axis=1))
+    lowest = np.where(suspicious, probabilities, 1.0)[found].min(axis=1)
+    return notes, found[np.argsort(lowest, kind="stable")], messages
 
 
 def expected_errors(
-    predicted: Array, degrees: Array | None = None, n_votes: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+    predicted: Array, degrees: Array | None = None, n_votes: Array | None = None
+) -> Array:
     """Expected squared error of the degrees of each row, which a known distribution would remove.
 
     Votes are drawn from degrees with a Dirichlet prior around the prediction that counts as two
@@ -134,7 +146,7 @@ def expected_errors(
     return np.asarray(((degrees - mean) ** 2).sum(axis=1) + variance)
 
 
-def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]:
+def choose_rows(scores: Array, X: Any, n: int) -> Indices:
     """Rows with large scores that are not alike, the best first.
 
     Greedy maximisation of the determinant of ``diag(scores) (I + C) diag(scores) / 2``, C the
@@ -158,14 +170,16 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
     array([0, 2])
     """
     candidates = np.argsort(-scores, kind="stable")[: max(_MAX_CANDIDATES, n)]
-    directions, left = normalize(X[candidates]), np.asarray(scores[candidates], dtype=np.float64)
+    directions = normalize(X[candidates])
+    squares = np.asarray(scores[candidates], dtype=np.float64) ** 2
     n = min(n, len(candidates))
-    # Rows of the Cholesky factor of (I + C) / 2, and the squared distance of each row from those
-    # chosen.
-    factor, residual = np.empty((n, len(candidates))), np.ones(len(candidates))
+    # Rows of the Cholesky factor of (I + C) / 2.
+    factor = np.empty((n, len(candidates)))
+    # The squared distance of each row from those chosen.
+    residual = np.ones(len(candidates))
     chosen: list[int] = []
     for k in range(n):
-        score = left**2 * residual
+        score = squares * residual
         score[chosen] = -1.0
         best = int(np.argmax(score))
         cosines = directions @ directions[best].T
@@ -177,32 +191,30 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
     return np.asarray(candidates[chosen])
 
 
-def held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
-    """Probability of each given 0/1 label, by models that are fitted without the group of its row;
-    NaN where unknown.
+def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
+    """Probability of each given 0/1 label, by models fitted without the group of its row.
 
-    Hyperparameters that the estimator has selected are kept.
+    It is NaN where a label is unknown. Hyperparameters that the estimator has selected are kept.
     """
-    selected = {
-        name: getattr(estimator, f"{name}_", getattr(estimator, name))
-        for name in estimator.path_params
-    }
+    selected = {}
+    for name in estimator.path_params:
+        selected[name] = getattr(estimator, f"{name}_", getattr(estimator, name))
     known = np.flatnonzero(~np.isnan(labels).all(axis=1))
     known_groups = join_groups(groups[known])
     n_groups = count_groups(known_groups)
     predicted = np.full(labels.shape, np.nan)
-    for parts in KFold(min(5, n_groups), shuffle=True, random_state=0).split(np.arange(n_groups)):
-        train, test = (known[rows_of_groups(known_groups, part)] for part in parts)
+    folds = KFold(min(5, n_groups), shuffle=True, random_state=0)
+    for train_groups, test_groups in folds.split(np.arange(n_groups)):
+        train = known[rows_of_groups(known_groups, train_groups)]
+        test = known[rows_of_groups(known_groups, test_groups)]
         fitted = clone(estimator).set_params(**selected).fit(X[train], labels[train])
         predicted[test] = fitted.predict(X[test])
-    found = np.full(labels.shape, np.nan)
-    found[known] = np.exp(
-        -label_losses(predicted[known], np.asarray(labels[known], dtype=np.float64))
-    )
-    return found
+    probabilities = np.full(labels.shape, np.nan)
+    probabilities[known] = np.exp(-label_losses(predicted[known], labels[known]))
+    return probabilities
 
 
-def find_suspicious_labels(labels: Array, probabilities: Array) -> NDArray[np.bool_]:
+def _find_suspicious_labels(labels: Array, probabilities: Array) -> Mask:
     """0/1 labels that look wrong, by confident learning for each label (as in cleanlab).
 
     A label is suspicious if the opposite value is likelier than the given one, and at least as
@@ -214,16 +226,15 @@ def find_suspicious_labels(labels: Array, probabilities: Array) -> NDArray[np.bo
     probabilities : ndarray of shape (n_samples, n_labels)
         Of the given labels, from held-out predictions.
     """
-    with np.errstate(invalid="ignore"):
-        suspicious = np.zeros(labels.shape, dtype=bool)
-        for value in (0.0, 1.0):
-            opposite = labels == 1.0 - value
-            # Of the opposite value, where it was given.
-            count = opposite.sum(axis=0)
-            usual = np.where(opposite, probabilities, 0.0).sum(axis=0) / np.where(
-                count, count, np.nan
-            )
-            suspicious |= (labels == value) & (1.0 - probabilities >= usual) & (probabilities < 0.5)
+    suspicious = np.zeros(labels.shape, dtype=bool)
+    unlikely = probabilities < 0.5
+    for value in (0.0, 1.0):
+        opposite = labels == 1.0 - value
+        # Of the opposite value, where it was given.
+        total = np.where(opposite, probabilities, 0.0).sum(axis=0)
+        count = opposite.sum(axis=0)
+        usual = total / np.where(count, count, np.nan)
+        suspicious |= (labels == value) & unlikely & (1.0 - probabilities >= usual)
     return suspicious
 
 
@@ -234,7 +245,8 @@ def write_suggestions(
     *,
     program: str,
     question: str = "label",
-    **options: Unpack[ModelRowOptions],
+    rows: RowOptions = RowOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
 
@@ -253,39 +265,38 @@ def write_suggestions(
         its schema (``labels``, as JSON).
     question : str, default="label"
         Name of the question of the annotation tool.
-    id, keep, kind, blank, format, dialect, overwrite, on_message, progress
-        As for `ldlearn.reporting.write_browse_page`.
+    rows : RowOptions, optional
+        Columns to write, and how labels are read.
+    reading : ReadingOptions, optional
 
     Returns
     -------
     WrittenTable
     """
-    check_choice("program", program, PROGRAMS)
-    rows = read_model_rows(data, model, output, **options)
-    labels = rows.model.labels
-    degrees = (
-        rows.predicted
-        if rows.degrees is None
-        else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)
-    )
-    cells = rows.cells.astype(object).where(rows.cells.notna(), None)
+    check_choice("program", program, _PROGRAMS)
+    found = read_model_rows(data, model, output, rows, reading)
+    labels = found.model.labels
+    degrees = found.predicted
+    if found.degrees is not None:
+        degrees = np.where(np.isnan(found.degrees), degrees, found.degrees)
+    cells = found.cells.astype(object).where(found.cells.notna(), None)
+    content: str | bytes
     if program == "datasets":
-        content: str | bytes = _soft_labels_parquet(rows.id, rows.names, cells, degrees, labels)
+        content = _soft_labels_parquet(found.id, found.names, cells, degrees, labels)
     else:
-        make = _argilla_record if program == "argilla" else _label_studio_task
-        fields = cells.to_dict("records")
-        each = zip(rows.names, fields, degrees, strict=True)
-        records = [
-            make(name, cell, _suggested_degrees(row, labels), question) for name, cell, row in each
-        ]
+        make_record = _argilla_record if program == "argilla" else _label_studio_task
+        records = []
+        for name, fields, row in zip(found.names, cells.to_dict("records"), degrees, strict=True):
+            records.append(make_record(name, fields, _suggested_degrees(row, labels), question))
         content = json.dumps(records, ensure_ascii=False, indent=1, default=str)
     write_file(output, content)
-    return WrittenTable(len(degrees), list(labels), output, rows.messages)
+    return WrittenTable(len(degrees), list(labels), output, found.messages)
 
 
 def _suggested_degrees(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:
+    least = 1.0 / len(labels) - 1e-9
     order = np.argsort(-degrees, kind="stable")
-    return {labels[j]: float(degrees[j]) for j in order if degrees[j] >= 1.0 / len(labels) - 1e-9}
+    return {labels[j]: float(degrees[j]) for j in order if degrees[j] >= least}
 
 
 def _argilla_record(

@@ -5,10 +5,11 @@
 ``emo_*``     every column whose name begins so
 ``x1:x20``    from one column to another in the order of the file, both included; an end may be left
               out, or be a position counted from 0, as the names of nameless columns are
-``a,emo_*``   several of these; a name that holds a comma is put in double quotes 3, -1         from
-Python: a position counted from 0, or from the end slice(2, 5)   from Python: positions, as in a
-list a list        several of all these ============
-=======================================================================================
+``a,emo_*``   several of these; a name that holds a comma is put in double quotes
+3, -1         from Python: a position counted from 0, or from the end
+slice(2, 5)   from Python: positions, as in a list
+a list        several of all these
+============  =======================================================================================
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldlearn._messages import format_list, nearest_names, suggest_name
 from ldlearn.exceptions import TableError
+from ldlearn.tables.options import ColumnOptions, Columns
 
 if TYPE_CHECKING:
     from ldlearn.tables.source import Source
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 # name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
-
-Columns = str | int | slice | Sequence[str | int | slice] | None
 
 
 def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") -> list[int]:
@@ -55,11 +55,9 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
     [1, 0]
     """
-    found = [
-        position
-        for part in _split_choice(names, choice)
-        for position in _find_part(names, part, option)
-    ]
+    found: list[int] = []
+    for part in _split_choice(names, choice):
+        found += _find_part(names, part, option)
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
@@ -68,8 +66,11 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
 
 
 def _first_repeated(values: Iterable[Any]) -> Any:
-    seen: set[Any] = set()
-    return next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+    seen = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
 
 
 def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
@@ -107,7 +108,7 @@ class TableColumns:
     ----------
     labels, features : list of str
     types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of dates it
+        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of datetimes it
         may be a mapping, to the format of each.
     id : str or None
     groups : str or None
@@ -124,75 +125,60 @@ class TableColumns:
     kept: list[str] = field(default_factory=list)
 
 
-class FeatureOptions(TypedDict, total=False):
-    """Which columns are features, the types of some of them, and which column names the rows: see
-    `fit_table`."""
-
-    features: Columns
-    numeric: Columns
-    categorical: Columns
-    datetime: Columns | Mapping[str, str]
-    text: Columns
-    ignore: Columns
-    id: str | None
-    groups: str | None
-
-
-def choose_columns(
-    source: Source, labels: Columns, **wanted: Unpack[FeatureOptions]
-) -> TableColumns:
-    """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or
-    position."""
-    given: dict[str, Any] = {
-        option: choice for option, choice in wanted.items() if _is_given(option, choice)
-    }
-    # Keys of a mapping are choices, too.
-    found = {
-        option: source.find(list(choice) if isinstance(choice, Mapping) else choice, option)
-        for option, choice in {"labels": labels, **given}.items()
-    }
+def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> TableColumns:
+    """Find the columns that are wanted: by name, prefix, range or position."""
+    found = {"labels": source.find(labels, "labels")}
+    for role in ("features", "ignore", "id", "groups", *ColumnType):
+        choice = getattr(options, role)
+        if _is_given(role, choice):
+            # Keys of a mapping are choices, too.
+            choice = list(choice) if isinstance(choice, Mapping) else choice
+            found[role] = source.find(choice, role)
     names = source.names  # after `find`, which may have joined a file of labels
-    for option in ("id", "groups"):
-        if len(found.setdefault(option, [])) > 1:
-            raise TableError(
-                f"{option} must be one column, not {format_list([names[i] for i in found[option]])}."
-            )
+    for role in ("id", "groups"):
+        if len(found.setdefault(role, [])) > 1:
+            several = format_list([names[i] for i in found[role]])
+            raise TableError(f"{role} must be one column, not {several}.")
     others = {*found["labels"], *found["id"], *found["groups"]}
     features = found.setdefault("features", source.default_features(others))
-    _check_disjoint(names, found, ("labels", "id", "features"))
-    _check_disjoint(names, found, ("labels", "groups", "features"))
-    _check_disjoint(names, found, ("labels", "ignore"))
-    _check_disjoint(names, found, tuple(ColumnType))
+    for disjoint in (
+        ("labels", "id", "features"),
+        ("labels", "groups", "features"),
+        ("labels", "ignore"),
+        tuple(ColumnType),
+    ):
+        _check_disjoint(names, found, disjoint)
     ignored = set(found.get("ignore", ()))
     features = [i for i in features if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
-    types: dict[str, Any] = {
-        option: [names[i] for i in found[option]] for option in ColumnType if option in found
-    }
-    for option in types:
-        for i in set(found[option]).difference(features):
-            raise TableError(f"{option} names {names[i]!r}, which is no feature.")
-    if isinstance(
-        formats := wanted.get("datetime"), Mapping
-    ):  # a prefix may name several columns of one format
+    types: dict[str, Any] = {}
+    for role in ColumnType:
+        for i in set(found.get(role, ())).difference(features):
+            raise TableError(f"{role} names {names[i]!r}, which is no feature.")
+        if role in found:
+            types[role] = [names[i] for i in found[role]]
+    if isinstance(options.datetime, Mapping):
+        # A prefix may name several columns of one format.
         types["datetime"] = {
             names[i]: form
-            for choice, form in formats.items()
+            for choice, form in options.datetime.items()
             for i in source.find(choice, "datetime")
         }
-    labelled, chosen = ([names[i] for i in part] for part in (found["labels"], features))
-    id, groups = (names[found[option][0]] if found[option] else None for option in ("id", "groups"))
-    return TableColumns(labelled, chosen, types, id, groups)
-
-
-def _is_given(option: str, choice: Any) -> bool:
-    """Whether there is a choice at all; a list of columns of a type may turn out empty."""
-    return choice is not None and (
-        option in ("features", "id", "groups")
-        or isinstance(choice, str | int | slice)
-        or len(choice) > 0
+    return TableColumns(
+        labels=[names[i] for i in found["labels"]],
+        features=[names[i] for i in features],
+        types=types,
+        id=names[found["id"][0]] if found["id"] else None,
+        groups=names[found["groups"][0]] if found["groups"] else None,
     )
+
+
+def _is_given(role: str, choice: Any) -> bool:
+    """Whether there is a choice at all; a list of columns of a type may turn out empty."""
+    if choice is None or role in ("features", "id", "groups"):
+        return choice is not None
+    return isinstance(choice, str | int | slice) or len(choice) > 0
 
 
 def _check_disjoint(

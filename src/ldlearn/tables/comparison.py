@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,16 @@ from ldlearn._messages import check_choice, format_list
 from ldlearn.exceptions import TableError
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
-from ldlearn.tables.columns import Columns, check_columns
-from ldlearn.tables.files import Input
-from ldlearn.tables.files import ReadingOptions as InputOptions
+from ldlearn.tables.columns import check_columns
+from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.formats import open_table
-from ldlearn.tables.labelled_table import ReadingOptions
+from ldlearn.tables.options import Columns
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TableComparison:
     """Metrics between two tables of distributions.
 
     Attributes
@@ -47,8 +46,8 @@ def compare_tables(
     id: str | None = None,
     metrics: Sequence[str] | str | None = None,
     convention: str = "exact",
-    **reading: Unpack[ReadingOptions],
-) -> Comparison:
+    reading: ReadingOptions = ReadingOptions(),
+) -> TableComparison:
     """Compare two files of distributions, row by row.
 
     Parameters
@@ -64,57 +63,56 @@ def compare_tables(
         Names of `ldlearn.metrics`; by default all that need no order of the labels.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
         What happens to zeros.
-    format : str, optional
-        Format of the tables, if it cannot be inferred from the names.
-    dialect, on_message
-        As for `fit_table`.
+    reading : ReadingOptions, optional
     """
     check_choice("convention", convention, CONVENTIONS)
-    D, P = (
-        _read_degrees(Input(file, InputOptions(**reading)), labels, id) for file in (truth, other)
-    )
+    D = _read_degrees(Input(truth, reading), labels, id)
+    P = _read_degrees(Input(other, reading), labels, id)
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other
         raise TableError(
-            f"{truth} and {other} must have the same label columns, but {unmatched[0]!r} is only in {owner}; choose "
-            "the labels, or name the id."
+            f"{truth} and {other} must have the same label columns, but {unmatched[0]!r} is only "
+            f"in {owner}; choose the labels, or name the id."
         )
     if id is None and len(D) != len(P):
         raise TableError(
             f"{truth} has {len(D)} rows but {other} has {len(P)} rows; match them by an id."
         )
-    for file, missing in (
-        (other, D.index.difference(P.index)),
-        (truth, P.index.difference(D.index)),
-    ):
-        if len(missing):
-            raise TableError(
-                f"{file} lacks rows that the other table has: {format_list(list(missing))}."
-            )
+    _check_rows_present(other, D.index.difference(P.index))
+    _check_rows_present(truth, P.index.difference(D.index))
     P = P.loc[D.index, D.columns]
     chosen = list(METRICS) if wants_all(metrics) else metrics
     scores = score_all(D.to_numpy(), P.to_numpy(), chosen, convention=convention)  # type: ignore[arg-type]
-    return Comparison(len(D), list(D.columns), id, scores)
+    return TableComparison(len(D), list(D.columns), id, scores)
+
+
+def _check_rows_present(file: str, missing: Any) -> None:
+    if len(missing):
+        raise TableError(
+            f"{file} lacks rows that the other table has: {format_list(list(missing))}."
+        )
 
 
 def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
-    """The label columns of a file as a data frame of degrees, with the ids, or the positions, as
-    index."""
+    """The label columns of a file as a frame of degrees; its index are ids or positions."""
     with open_table(input) as source:
-        chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
-        names = [source.names[i] for i in chosen if source.names[i] != id]
-        check_columns(source.names, [] if id is None else [id], "id")
-        frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
+        names = list(source.names)
+        if labels is not None:
+            names = [source.names[i] for i in source.find(labels, "labels")]
+        wanted = list(names)
+        if id is not None:
+            check_columns(source.names, [id], "id")
+            names = [name for name in names if name != id]
+            wanted = [*names, id]
+        frame = source.read(dict.fromkeys(wanted, "any"))
         try:
             values = np.column_stack([to_numbers(frame[name], name) for name in names])
-            D = TableLabels(names, values, frame.index).check_degrees(
-                advice="degrees of a row sum to 1."
-            )
+            found = TableLabels(names, values, frame.index)
+            D = found.check_degrees(advice="degrees of a row sum to 1.")
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
-            raise TableError(
-                f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column
-            ) from None
+            problem = f"{error.problem.rstrip('.')}; {advice}"
+            raise TableError(problem, row=error.row, column=error.column) from None
         # Positions instead of row numbers, which depend on the format.
         index = None if id is None else _read_identifiers(frame[id], id)
         return import_pandas().DataFrame(D, index=index, columns=names)
@@ -124,9 +122,8 @@ def _read_identifiers(column: Any, id: str) -> Any:
     """The ids of the rows, none of which may be missing or repeated."""
     ids = import_pandas().Index(to_texts(column, id))
     if ids.hasnans:
-        raise TableError(
-            "the id is missing.", row=column.index[int(np.argmax(ids.isna()))], column=id
-        )
+        row = column.index[int(np.argmax(ids.isna()))]
+        raise TableError("the id is missing.", row=row, column=id)
     for problem in describe_repeated(column):
         raise TableError(problem)
     return ids

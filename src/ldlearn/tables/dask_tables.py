@@ -1,5 +1,4 @@
-"""Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each
-worker reads its own."""
+"""Tables in many files, fitted and predicted on a Dask cluster: each file is a block of rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,7 +6,7 @@ from dataclasses import replace
 from glob import glob
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +16,11 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import Columns, FeatureOptions
-from ldlearn.tables.files import no_progress, prefix_errors, report_nothing
+from ldlearn.tables.files import ReadingOptions, no_progress, prefix_errors, report_nothing
 from ldlearn.tables.formats import check_output, format_of, open_table
 from ldlearn.tables.labelled_table import read_labelled
-from ldlearn.tables.model_files import load_table_model, save_model
+from ldlearn.tables.model_files import load_table_model
+from ldlearn.tables.options import ColumnOptions, Columns, WritingOptions
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
 from ldlearn.tables.table_fit import describe_origin
@@ -30,22 +29,19 @@ from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
 
-_SAMPLE_ROWS = 20_000  # of which medians, scales and categories are learned
+_PREPROCESSING_ROWS = 20_000  # of which medians, scales and categories are learned
 
 
 def fit_parts(
     data: str,
     labels: Columns,
-    output: str | None = None,
     *,
     scheduler: str,
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
-    overwrite: bool = True,
-    **columns: Unpack[FeatureOptions],
+    columns: ColumnOptions = ColumnOptions(),
 ) -> TableModel:
-    """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and
-    write the model file.
+    """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them.
 
     What columns are, medians, scales and categories are learned from some rows of the first, the
     middle and the last file; everything else from all rows. No rows are held out.
@@ -55,7 +51,7 @@ def fit_parts(
     data : str
         A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their
         names.
-    labels, output, params, overwrite, features, numeric, categorical, datetime, text, ignore, id
+    labels, params, columns
         As for `fit_table`; labels are 0/1.
     scheduler : str
         Address of the Dask scheduler, ``"tcp://host:8786"``.
@@ -66,14 +62,12 @@ def fit_parts(
     -------
     TableModel
     """
-    if columns.get("groups") is not None:
+    if columns.groups is not None:
         raise ParameterError(
             "On a cluster no rows are held out and no groups are used; leave groups out."
         )
     parts = _find_parts(data)
-    if output is not None:
-        check_output(output, parts, overwrite=overwrite)
-    estimator = make_predictor(method, params)
+    estimator = make_predictor(method, params, zeros=columns.zeros)
     if type(estimator) not in (DLDL, VoteLDL):
         raise ParameterError(
             f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out."
@@ -82,8 +76,7 @@ def fit_parts(
     cluster, client = _connect(scheduler)
     with client:
         runner = cluster.BlockRunner(client)
-        X, Y = _read_as_dask_arrays(parts, model)
-        X, Y = runner.persist([X, Y])  # files are read once
+        X, Y = runner.persist(_read_as_dask_arrays(parts, model))  # files are read once
         dask_class = getattr(cluster, f"Dask{type(estimator).__name__}")
         fitted = dask_class(**estimator.get_params(deep=False), client=client).fit(X, Y)
         distributions = (Y / Y.sum(axis=1, keepdims=True)).sum(axis=0)
@@ -100,12 +93,11 @@ def fit_parts(
         "missing": {},
         "repeated_rows": None,
         "warnings": [
-            "Medians, scales and categories were learned on a sample, and no rows were held out for a check."
+            "Medians, scales and categories were learned on a sample, "
+            "and no rows were held out for a check."
         ],
         "source": describe_origin(data),
     }
-    if output is not None:
-        save_model(model, output)
     return model
 
 
@@ -115,9 +107,9 @@ def predict_parts(
     output: str,
     *,
     scheduler: str,
-    to: str | None = None,
-    overwrite: bool = True,
-    **options: Any,
+    id: str | None = None,
+    writing: WritingOptions = WritingOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Predict the rows of a table in many files, on a cluster; one file is written for each.
 
@@ -131,12 +123,8 @@ def predict_parts(
         The folder to write to, which the workers see under the same name; files keep their names.
     scheduler : str
         Address of the Dask scheduler.
-    to : str, optional
-        Format of the files; by default that of the parts.
-    overwrite : bool, default=True
-        Whether existing files are replaced.
-    **options
-        The others of `predict_table`.
+    id, writing, reading
+        As for `predict_table`; the format is by default that of the parts.
     """
     parts = _find_parts(data)
     folder = Path(output).resolve()  # workers stand elsewhere
@@ -144,7 +132,9 @@ def predict_parts(
         raise FileError(
             f"On a cluster each file is predicted into a folder; {output!r} is not one, name one with -o."
         )
-    names = [Path(part).name if to is None else f"{Path(part).stem}.{to}" for part in parts]
+    names = [Path(part).name for part in parts]
+    if writing.to is not None:
+        names = [f"{Path(part).stem}.{writing.to}" for part in parts]
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise FileError(
             f"Two files would be written to {repeated[0]!r}; predict them into different folders."
@@ -153,20 +143,16 @@ def predict_parts(
     folder.mkdir(parents=True, exist_ok=True)
     outputs = [str(folder / name) for name in names]
     for name in outputs:
-        check_output(name, parts, overwrite=overwrite)
-        format_of(name, to)
+        check_output(name, parts, overwrite=writing.overwrite)
+        format_of(name, writing.to)
+    # What is unusual about a text table is not reported once for each file.
+    quiet = replace(reading, on_message=report_nothing, progress=no_progress)
     cluster, client = _connect(scheduler)
     with client:
         cluster.check_workers(client)
-        # What is unusual about a text table is not reported once for each file.
-        options |= {
-            "to": to,
-            "overwrite": overwrite,
-            "on_message": report_nothing,
-            "progress": no_progress,
-        }
-        written = cluster.BlockRunner(client).map_compute(
-            _predict_part, parts, outputs, common=(loaded, options)
+        runner = cluster.BlockRunner(client)
+        written = runner.map_compute(
+            _predict_part, parts, outputs, common=(loaded, id, writing, quiet)
         )
     messages = [
         f"{Path(table.output).name}: {text}" for table in written for text in table.messages
@@ -189,15 +175,14 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
 
 
 def _learn_columns(
-    parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any
+    parts: list[str], labels: Columns, columns: ColumnOptions, estimator: Any
 ) -> TableModel:
-    """A model with the columns, types and preprocessing of the table, whose estimator is not
-    fitted."""
+    """A model with columns, types and preprocessing of the table, its estimator not fitted."""
     frames = []
     # A set, since of one or two files these are the same; rows may be sorted, so that one file
     # alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table = read_labelled(name, labels, wanted)
+        table = read_labelled(name, labels, columns, ReadingOptions())
         with prefix_errors(name):  # an error in the joined frame would not name the file
             if table.label_list is not None:
                 raise TableError(
@@ -205,18 +190,18 @@ def _learn_columns(
                     column=table.label_list.column,
                 )
             table.labels.check(estimator)
-        frames.append(
-            table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame
-        )
+        frame = table.frame
+        frames.append(frame.to_frame() if isinstance(frame, SparseTable) else frame)
     frame = import_pandas().concat(frames, ignore_index=True)
-    if len(frame) > _SAMPLE_ROWS:
-        frame = frame.sample(_SAMPLE_ROWS, random_state=0)
+    if len(frame) > _PREPROCESSING_ROWS:
+        frame = frame.sample(_PREPROCESSING_ROWS, random_state=0)
     found = TableLabels.from_columns(frame, table.labels.names)
     with prefix_errors(parts[0]):
-        return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
+        table = replace(table, frame=frame, labels=found)
+        return TableModel.learn_columns(table, estimator)[0]
 
 
-def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]:
+def _read_as_dask_arrays(parts: list[str], model: TableModel) -> list[Any]:
     """Features and labels as Dask arrays, a block for each file."""
     import dask.array as da
     from dask import delayed
@@ -228,14 +213,12 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
 
     # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
     def join(k: int, width: int, dtype: type) -> Any:
-        blocks = [
-            da.from_delayed(delayed(itemgetter(k))(both), (np.nan, width), dtype) for both in read
-        ]
+        pick = delayed(itemgetter(k))
+        blocks = [da.from_delayed(pick(both), (np.nan, width), dtype) for both in read]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
-    return join(0, model.facts["transformed_features"], np.float64), join(
-        1, len(model.labels), np.int8
-    )
+    X = join(0, model.facts["transformed_features"], np.float64)
+    return [X, join(1, len(model.labels), np.int8)]
 
 
 # What a worker does to a file.
@@ -243,7 +226,7 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
-    with open_table(model.make_input(name, on_message=report_nothing)) as source:
+    with open_table(model.make_input(name, ReadingOptions(on_message=report_nothing))) as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)
@@ -253,7 +236,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
 
 
 def _predict_part(
-    name: str, output: str, common: tuple[TableModel, dict[str, Any]]
+    name: str, output: str, common: tuple[TableModel, str | None, WritingOptions, ReadingOptions]
 ) -> WrittenTable:
-    model, options = common
-    return predict_table(name, model, output, **options)
+    model, id, writing, reading = common
+    return predict_table(name, model, output, id=id, writing=writing, reading=reading)

@@ -1,134 +1,123 @@
-"""What a table model has learned: its description, model card and coefficients, and explanations of
-predictions."""
+"""What a table model has learned: description, model card, and explanations of predictions."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.compose.method_names import method_name
 from ldlearn.core.scaling import to_dense
-from ldlearn.core.simplex import softmax
+from ldlearn.core.simplex import Array, softmax
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.columns import ColumnType
 from ldlearn.tables.features import HANDLERS, TfidfEncoder
-from ldlearn.tables.files import sha256_of, write_file
+from ldlearn.tables.files import FilePath, ReadingOptions, sha256_of, write_file
 from ldlearn.tables.formats import open_table
-from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, repr_cell
 
-Matrix = NDArray[np.float64]
 _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
 
 
 def describe_model(model: TableModel) -> dict[str, Any]:
-    """Everything about a model as plain values: method, parameters, columns, training data, scores,
-    warnings."""
+    """Everything about a model as plain values, from method and columns to scores and warnings."""
+    estimator = model.estimator
+    facts = model.facts
     return {
-        "method": method_name(model.estimator),
-        "parameters": _json_values(model.estimator.get_params()),
-        "learned": _learned_numbers(model.estimator),
-        "selection_summary": getattr(model.estimator, "selection_summary_", ""),
-        "certified_gap": certified_gap(model.estimator),
+        "method": method_name(estimator),
+        "parameters": _json_values(estimator.get_params()),
+        "learned": _learned_numbers(estimator),
+        "selection_summary": getattr(estimator, "selection_summary_", ""),
+        "certified_gap": _certified_gap(estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
-        "columns": model.types.describe() | model.facts.get("columns", {}),
-        "source": model.facts.get("source", {}),
+        "columns": model.types.describe() | facts.get("columns", {}),
+        "source": facts.get("source", {}),
         "labels": list(model.labels),
         "id": model.id,
         "groups": model.groups,
         "preprocessing": [f"{type_}: {HANDLERS[type_].description}" for type_ in ColumnType],
         "strongest_features": strongest_features(model),
-        "degrees": training_degrees(model),
-        "data": {key: value for key, value in model.facts.items() if key not in _OWN_SECTIONS},
-        "holdout": model.facts.get("holdout"),
-        "warnings": model.facts.get("warnings", []),
+        "degrees": _training_degrees(model),
+        "data": {key: value for key, value in facts.items() if key not in _OWN_SECTIONS},
+        "holdout": facts.get("holdout"),
+        "warnings": facts.get("warnings", []),
     }
 
 
-def describe_file(path: str | os.PathLike[str], method: str | None = None) -> dict[str, Any]:
-    """Everything about the model of a file, with its name and SHA-256; ``method`` as in
-    `load_model`."""
+def describe_file(path: FilePath, method: str | None = None) -> dict[str, Any]:
+    """`describe_model` of a file, with its name and SHA-256; ``method`` as in `load_model`."""
     model = load_table_model(path, method)  # first, because its errors name the file
-    return {"model": os.fspath(path), "sha256": sha256_of(Path(path))} | describe_model(model)
+    return {"model": str(path), "sha256": sha256_of(Path(path))} | describe_model(model)
 
 
-def certified_gap(estimator: Any) -> dict[str, float] | None:
-    """How far the recovered degrees can be from the optimum of their step: total and per row; None
-    if not certified."""
-    gaps = (
-        getattr(part, "gap_", None) for part in (estimator, getattr(estimator, "enhancer_", None))
-    )
-    gap = next((gap for gap in gaps if gap is not None), None)
-    return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
+def _certified_gap(estimator: Any) -> dict[str, float] | None:
+    """How far the recovered degrees can be from the optimum of their step; None if unknown."""
+    for part in (estimator, getattr(estimator, "enhancer_", None)):
+        gap = getattr(part, "gap_", None)
+        if gap is not None:
+            return {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
+    return None
 
 
 def strongest_features(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
-    """For each label the three largest positive coefficients and their features; None if the model
-    is not linear.
+    """For each label its three largest positive coefficients; None if the model is not linear.
 
     They are taken relative to their mean over the labels, because adding the same to all labels
     changes nothing.
     """
-    found = linear_softmax(model.estimator)
+    found = softmax_coefficients(model.estimator)
     if found is None:
         return None
-    relative, names = found[0] - found[0].mean(axis=0), model.preprocessing.feature_names()
-    order = np.argsort(-relative, axis=1, kind="stable")[:, :3]
-    return {
-        label: [(names[j], float(row[j])) for j in largest if row[j] > 0]
-        for label, row, largest in zip(model.labels, relative, order, strict=True)
-    }
+    names = model.preprocessing.feature_names()
+    relative = found[0] - found[0].mean(axis=0)
+    strongest = {}
+    for label, row in zip(model.labels, relative, strict=True):
+        largest = np.argsort(-row, kind="stable")[:3]
+        strongest[label] = [(names[j], float(row[j])) for j in largest if row[j] > 0]
+    return strongest
 
 
-def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
-    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if
-    not kept."""
+def _training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
+    """Mean and quartiles of the training rows' recovered degrees, by label; None if not kept."""
     D = getattr(model.estimator, "label_distributions_", None)
     if D is None:
         return None
-    quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T
-    spread = zip(model.labels, np.mean(D, axis=0), quartiles, strict=True)
-    return {
-        label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread
-    }
+    means = np.mean(D, axis=0).tolist()
+    quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T.tolist()
+    found = {}
+    for label, mean, each in zip(model.labels, means, quartiles, strict=True):
+        found[label] = {"mean": mean, "quartiles": each}
+    return found
 
 
 def _learned_numbers(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
-    learned = {
-        name: value
-        for name, value in vars(estimator).items()
-        if name.endswith("_") and np.isscalar(value)
-    }
-    return _json_values(
-        {name: value for name, value in learned.items() if not isinstance(value, str)}
-    )
+    numbers = {}
+    for name, value in vars(estimator).items():
+        if name.endswith("_") and np.isscalar(value) and not isinstance(value, str):
+            numbers[name] = value
+    return _json_values(numbers)
 
 
 def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     """Values that JSON can hold; others as they print."""
-    plain = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in values.items()
-    }
-    return {
-        name: value if value is None or np.isscalar(value) else repr(value)
-        for name, value in plain.items()
-    }
+    plain = {}
+    for name, value in values.items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        plain[name] = value if value is None or np.isscalar(value) else repr(value)
+    return plain
 
 
-def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:
+def write_card(description: dict[str, Any], path: FilePath) -> None:
     """Write the page about a model, as `describe_file` describes it; markup in names is escaped."""
     jinja2 = import_optional("jinja2", "report", "Model cards")
     template = files("ldlearn.tables").joinpath("card.html.j2").read_text(encoding="utf-8")
@@ -136,23 +125,21 @@ def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> Non
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    scores = held_out_scores({"holdout": description["holdout"]})
-    derived = {
-        "scores": scores,
-        "verdict": _verdict(description),
-        "types": columns_by_type(description["columns"]),
-    }
-    write_file(path, environment.from_string(template).render(description, **derived))
+    page = environment.from_string(template).render(
+        description,
+        scores=held_out_scores({"holdout": description["holdout"]}),
+        verdict=_verdict(description),
+        types=columns_by_type(description["columns"]),
+    )
+    write_file(path, page)
 
 
 def _verdict(description: dict[str, Any]) -> dict[str, str]:
     """Whether the model can be relied on, in a sentence."""
     held = description["holdout"]
     if held is None:
-        return {
-            "class": "unknown",
-            "text": "Not validated on held-out rows: its degrees may be unreliable.",
-        }
+        text = "Not validated on held-out rows: its degrees may be unreliable."
+        return {"class": "unknown", "text": text}
     text = describe_signal(held)
     if not held["better_than_baselines"]:
         return {"class": "bad", "text": text}
@@ -185,15 +172,15 @@ class Explanation:
     row: object
     labels: tuple[str, ...]
     parts: list[str]
-    contributions: Matrix
-    degrees: Matrix
-    average_degrees: Matrix
+    contributions: Array
+    degrees: Array
+    average_degrees: Array
     messages: list[str]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
 
-        def by_label(values: Matrix) -> dict[str, float]:
+        def by_label(values: Array) -> dict[str, float]:
             return dict(zip(self.labels, values.tolist(), strict=True))
 
         parts = zip(self.parts, self.contributions, strict=True)
@@ -206,7 +193,7 @@ class Explanation:
 
 
 def explain_row(
-    data: Any, model: str | TableModel, row: Any, **reading: Unpack[ReadingOptions]
+    data: Any, model: str | TableModel, row: Any, *, reading: ReadingOptions = ReadingOptions()
 ) -> Explanation:
     """Explain the prediction for one row by the contributions of its words and columns.
 
@@ -222,8 +209,7 @@ def explain_row(
     row : int or label
         The number of the row as in messages (the header is row 1); of a data frame its label in the
         index.
-    format, dialect, on_message
-        As for `predict_table`.
+    reading : ReadingOptions, optional
 
     Returns
     -------
@@ -245,66 +231,60 @@ def explain_row(
     (['height 8'], True)
     """
     loaded = load_table_model(model)
-    linear = linear_softmax(loaded.estimator)
+    linear = softmax_coefficients(loaded.estimator)
     if linear is None:
+        problem = f"{type(loaded.estimator).__name__} is not linear"
         raise ParameterError(
-            f"{type(loaded.estimator).__name__} is not linear, so its predictions are no sum of contributions; "
+            f"{problem}, so its predictions are no sum of contributions; "
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    with open_table(loaded.make_input(data, **reading)) as source:
+    with open_table(loaded.make_input(data, reading)) as source:
         report = CellReport(source.decimal)
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means
-    each = ((coef - coef.mean(axis=0)) * (x - means)).T
-    sums = import_pandas().DataFrame(each).groupby(_name_parts(loaded, frame, x), sort=False).sum()
+    each = import_pandas().DataFrame((coef - coef.mean(axis=0)).T * (x - means)[:, None])
+    sums = each.groupby(_name_parts(loaded, frame, x), sort=False).sum()
     sums = sums.iloc[np.argsort(-sums.abs().max(axis=1).to_numpy(), kind="stable")]
     degrees, average = softmax(np.stack([x, means]) @ coef.T + intercept)
-    return Explanation(
-        row,
-        loaded.labels,
-        sums.index.tolist(),
-        sums.to_numpy(),
-        degrees,
-        average,
-        report.messages(),
-    )
+    parts = sums.index.tolist()
+    messages = report.messages()
+    return Explanation(row, loaded.labels, parts, sums.to_numpy(), degrees, average, messages)
 
 
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:
     seen: list[object] = []
     for frame in chunks:
-        if len(found := np.flatnonzero(frame.index == row)):
+        found = np.flatnonzero(frame.index == row)
+        if len(found):
             return frame.iloc[found[:1]]
-        seen += [frame.index[0], frame.index[-1]] if len(frame) else []
+        seen += frame.index[[0, -1]].tolist() if len(frame) else []
     known = f"its rows are {seen[0]} to {seen[-1]}" if seen else "the table has no rows"
     raise TableError(f"there is no row {row}; {known}.")
 
 
-def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
-    """For each feature the column with its value, or the word; words that the row does not have are
-    one part."""
-    encoders, columns, parts = model.preprocessing.encoders, set(model.features), []
-    for (column, feature), value in zip(
-        model.preprocessing.features_with_columns(), x, strict=True
-    ):
+def _name_parts(model: TableModel, frame: Any, x: Array) -> list[str]:
+    """For each feature the column with its value, or the word; absent words are one part."""
+    encoders = model.preprocessing.encoders
+    columns = set(model.features)
+    parts = []
+    for (column, name), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
         if isinstance(encoders.get(column), TfidfEncoder):
-            parts.append(feature if value else f"{column}: (absent words)")
+            parts.append(name if value else f"{column}: (absent words)")
         elif column in encoders:
             parts.append(column)
         else:
-            column = column if column in columns else column.rpartition(" (")[0]  # a part of a date
+            if column not in columns:  # a part of a datetime
+                column = column.rpartition(" (")[0]
             cell = frame[column].iloc[0]
-            parts.append(
-                f"{column} {cell:.4g}" if isinstance(cell, float) else f"{column} {repr_cell(cell)}"
-            )
+            shown = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
+            parts.append(f"{column} {shown}")
     return parts
 
 
-def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
-    """Coefficients and intercepts of a fitted estimator, or None if its prediction is no softmax of
-    linear scores.
+def softmax_coefficients(estimator: Any) -> tuple[Array, Array] | None:
+    """Coefficients and intercepts if predictions are a softmax of linear scores, otherwise None.
 
     Whether it is one is found by trying, so that methods need not be listed.
 
@@ -317,9 +297,9 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
     >>> import numpy as np
     >>> from ldlearn import MeanLDL, SABFGS
     >>> X, D = np.array([[0.0], [1.0], [2.0]]), np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> [array.shape for array in linear_softmax(SABFGS().fit(X, D))]
+    >>> [array.shape for array in softmax_coefficients(SABFGS().fit(X, D))]
     [(2, 1), (2,)]
-    >>> linear_softmax(MeanLDL().fit(X, D)) is None
+    >>> softmax_coefficients(MeanLDL().fit(X, D)) is None
     True
     """
     inner = estimator
@@ -329,15 +309,14 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
         inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)
     if inner is None or not hasattr(estimator, "_predict"):
         return None
-    coef, intercept = (
-        np.asarray(inner.coef_, dtype=np.float64),
-        np.asarray(inner.intercept_, dtype=np.float64),
-    )
-    m, c = int(estimator.n_features_in_), len(estimator.label_names_)
-    if coef.shape != (c, m) or intercept.shape != (c,):
+    coef = np.asarray(inner.coef_, dtype=np.float64)
+    intercept = np.asarray(inner.intercept_, dtype=np.float64)
+    n_features = int(estimator.n_features_in_)
+    n_labels = len(estimator.label_names_)
+    if coef.shape != (n_labels, n_features) or intercept.shape != (n_labels,):
         return None
-    X = np.random.default_rng(0).normal(size=(8, m))
-    same = np.allclose(
-        softmax(X @ coef.T + intercept), estimator._predict(X), rtol=1e-9, atol=1e-12
-    )
-    return (coef, intercept) if same else None
+    X = np.random.default_rng(0).normal(size=(8, n_features))
+    expected = softmax(X @ coef.T + intercept)
+    if not np.allclose(expected, estimator._predict(X), rtol=1e-9, atol=1e-12):
+        return None
+    return coef, intercept

@@ -6,8 +6,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import reduce
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
-from ldlearn.tables.files import STREAMED, Budget, OpenInput, Output, convert_os_errors
+from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
 from ldlearn.tables.values import repr_cell
@@ -27,41 +25,38 @@ Row = Sequence[Any]
 _MOST_CHARACTERS = 32_767  # of a cell, by Excel's specification
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
-_ROW, _CELL, _SHARED_TEXT, _SHEET = (
-    re.compile(rb"<(?:[\w.-]+:)?%s(?=[\s/>])" % tag) for tag in (b"row", b"c", b"si", b"sheet")
-)
-_REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})(\d{1,18})""")
+_ROW = re.compile(rb"<(?:[\w.-]+:)?row(?=[\s/>])")
+_CELL = re.compile(rb"<(?:[\w.-]+:)?c(?=[\s/>])")
+_SHARED_TEXT = re.compile(rb"<(?:[\w.-]+:)?si(?=[\s/>])")
+_SHEET = re.compile(rb"<(?:[\w.-]+:)?sheet(?=[\s/>])")
+_CELL_REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})(\d{1,18})""")
 _PIECE_BYTES = 1 << 20
-_CELL_BYTES = 32  # of calamine
-_VALUE = re.compile(
-    rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*(?:<|\Z)"
-)  # perhaps the number of a shared text
+_CALAMINE_CELL_BYTES = 32
+# Perhaps: it may also be a number.
+_SHARED_NUMBER = re.compile(rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*(?:<|\Z)")
 
 
 class ExcelSource(RowSource):
-    """The first sheet that holds a table; its header is the first row that is nearly as full as the
-    others."""
+    """The first sheet that holds a table; its header is the first row that is nearly full."""
 
     def __init__(self, opened: OpenInput) -> None:
         super().__init__(opened)
         calamine = import_optional("python_calamine", "tables", "Excel files")
         _check_size(opened.path, self.budget)
         try:
-            book = calamine.CalamineWorkbook.from_filelike(
-                opened.stack.enter_context(opened.path.open("rb"))
-            )
+            file = opened.stack.enter_context(opened.path.open("rb"))
+            book = calamine.CalamineWorkbook.from_filelike(file)
             sheet, header, rows = self._find_table(book)
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust, which is no Exception
                 raise TableError(f"it cannot be read as an Excel workbook: {error}") from None
             raise
         self._columns = [j for j, cell in enumerate(rows[header]) if cell != ""]
-        self._filled = np.array(
-            [k for k in range(header + 1, len(rows)) if _count_filled(rows[k])], dtype=int
-        )
+        widths = list(map(_count_filled, rows[header:]))
+        self._filled = header + np.flatnonzero(widths)[1:]
         self._rows = (rows[k] for k in self._filled)
         self.first_row = header + 2
-        if max(map(_count_filled, rows[header:])) > len(self._columns):
+        if max(widths) > len(self._columns):
             self.input.log("columns without a name in the header are left out")
         if len(book.sheet_names) > 1:
             self.input.log(f"the table is on the sheet {sheet!r}")
@@ -77,9 +72,8 @@ class ExcelSource(RowSource):
             widths = [_count_filled(row) for row in rows]
             # A header fills at least 80 % of the cells of the fullest of the first rows, a title
             # above it fewer.
-            header = next(
-                (k for k, n in enumerate(widths) if n and n >= 0.8 * max(widths[:30])), None
-            )
+            least = max(1, 0.8 * max(widths[:30], default=0))
+            header = next((k for k, width in enumerate(widths) if width >= least), None)
             if header is not None:
                 found.append((name, header, rows))
                 if widths[header] > 1 and any(widths[header + 1 :]):
@@ -106,80 +100,68 @@ def _check_size(path: Path, budget: Budget) -> None:
     has its own copy of a shared text, and ends the process if that does not fit: a file with two
     cells could ask for 500 GB.
     """
-    values: Counter[bytes] = Counter()
-    text_sizes: list[int] = []
+    used: Counter[int] = Counter()  # shared texts by their numbers
+    largest: list[int] = []  # sizes of shared texts of each number, in any part
+    n_sheets = 0
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        budget.check(sum(member.file_size for member in members), 2)
-        n_sheets = 0
-        for member in members:
-            found = _scan_member(archive, member, budget)
-            n_sheets += found.n_sheets
-            values.update(found.values)
-            text_sizes = [
-                max(pair) for pair in zip_longest(text_sizes, found.text_sizes, fillvalue=0)
-            ]
-        # Each may be read, and several may be one part.
-        budget.check(n_sheets * max((member.file_size for member in members), default=0), STREAMED)
-    budget.check(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)))
+        part_sizes = [part.file_size for part in archive.infolist()]
+        budget.check(sum(part_sizes), 2)
+        for part in archive.infolist():
+            n_rows = n_row_tags = n_columns = n_cells = 0
+            sizes = [0]  # of what stands before the first text, and of each text
+            for xml in _read_pieces(archive, part):
+                # Cells may have no reference; the first part continues a row.
+                counts = [len(_CELL.findall(row)) for row in _ROW.split(xml)]
+                counts[0] += n_cells
+                n_cells = counts[-1]
+                n_row_tags += len(counts) - 1
+                n_rows = max(n_rows, n_row_tags)
+                n_columns = max(n_columns, *counts)
+                for letters, number in set(_CELL_REFERENCE.findall(xml)):
+                    n_rows = max(n_rows, int(number))
+                    n_columns = max(n_columns, _column_number(letters))
+                budget.check(_CALAMINE_CELL_BYTES * n_rows * n_columns)
+                used.update(map(int, _SHARED_NUMBER.findall(xml)))
+                n_sheets += len(_SHEET.findall(xml))
+                rest, *others = map(len, _SHARED_TEXT.split(xml))
+                sizes[-1] += rest
+                sizes += others
+                budget.spend(64 * len(others))
+            largest = [max(pair) for pair in zip_longest(largest, sizes[1:], fillvalue=0)]
+    # Each may be read, and several may be one part.
+    budget.check(n_sheets * max(part_sizes, default=0), STREAMED)
+    budget.check(sum(used[k] * size for k, size in enumerate(largest)))
 
 
-@dataclass
-class _Scan:
-    """What a part of a workbook asks for: sheets, and shared texts by their numbers; or sizes of
-    shared texts."""
-
-    n_sheets: int = 0
-    values: Counter[bytes] = field(default_factory=Counter)
-    text_sizes: list[int] = field(default_factory=list)
-
-
-def _scan_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> _Scan:
-    """Read a part piece by piece."""
-    found = _Scan()
-    n_rows = n_row_tags = n_columns = n_cells = 0
-    with archive.open(member) as file:
-        rest = b""
+def _read_pieces(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> Iterator[bytes]:
+    """A part of a workbook in pieces that end before a tag."""
+    rest = b""
+    with archive.open(part) as file:
         while piece := file.read(_PIECE_BYTES):
             xml = rest + piece
-            # A piece ends before a tag, which may be incomplete.
-            end = xml.rfind(b"<") if len(piece) == _PIECE_BYTES else len(xml)
-            end = end if end > 0 else len(xml)
-            xml, rest = xml[:end], xml[end:]
+            end = len(xml)
+            if len(piece) == _PIECE_BYTES and b"<" in xml[1:]:  # the last tag may be incomplete
+                end = xml.rfind(b"<")
+            rest = xml[end:]
+            xml = xml[:end]
             if b"<!" in xml and _DOCTYPE.search(xml):
                 raise TableError(
                     "it has a document type declaration, which no workbook needs; it is refused."
                 )
-            # Cells may have no reference; the first part continues a row.
-            counts = [len(_CELL.findall(row)) for row in _ROW.split(xml)]
-            counts[0] += n_cells
-            n_cells = counts[-1]
-            references = set(_REFERENCE.findall(xml))
-            n_columns = max(
-                [n_columns, *counts, *(_column_number(letters) for letters, _ in references)]
-            )
-            n_row_tags += len(counts) - 1
-            n_rows = max([n_rows, n_row_tags, *(int(number) for _, number in references)])
-            budget.check(_CELL_BYTES * n_rows * n_columns)
-            found.values.update(_VALUE.findall(xml))
-            found.n_sheets += len(_SHEET.findall(xml))
-            sizes = list(map(len, _SHARED_TEXT.split(xml)))
-            if found.text_sizes:
-                found.text_sizes[-1] += sizes[0]
-            found.text_sizes += sizes[1:]
-            budget.spend(64 * (len(sizes) - 1))
-    return found
+            yield xml
 
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:
     limit = f"control characters and more than {_MOST_CHARACTERS:,} characters"
-    return TableError(
-        f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv.", where=where
-    )
+    problem = f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv."
+    return TableError(problem, where=where)
 
 
 def _column_number(letters: bytes) -> int:
-    return reduce(lambda number, letter: 26 * number + letter - ord("A") + 1, letters.upper(), 0)
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _count_filled(row: Row) -> int:
@@ -187,18 +169,19 @@ def _count_filled(row: Row) -> int:
 
 
 def _to_plain_value(cell: Any) -> Any:
-    """Whole numbers without a fraction, dates and times as a text table would have them, nothing as
-    None."""
-    if isinstance(cell, str) and len(cell) > _MOST_CHARACTERS:
-        raise _invalid_cell_error(cell)
+    """A cell as a text table would have it; nothing as None."""
+    if isinstance(cell, str):
+        if len(cell) > _MOST_CHARACTERS:
+            raise _invalid_cell_error(cell)
+        return cell or None
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
-    if isinstance(cell, datetime.date | datetime.time | datetime.timedelta):
-        return str(cell) if isinstance(cell, datetime.timedelta) else cell.isoformat()
-    return None if cell == "" else cell
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    return str(cell) if isinstance(cell, datetime.timedelta) else cell
 
 
-def _write_workbook(output: Output, tables: Iterator[Table]) -> None:
+def _write_workbook(output: TableOutput, tables: Iterator[Table]) -> None:
     """Write one sheet."""
     openpyxl = import_optional("openpyxl", "tables", "Excel files")
     book = openpyxl.Workbook(write_only=True)

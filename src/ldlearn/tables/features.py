@@ -195,10 +195,9 @@ class TablePreprocessing:
     def _export_numbers(self, graph: Any) -> list[str]:
         if not self.numbers:
             return []
-        missing = graph.node("IsNaN", ["numbers"])
-        filled = graph.node("Where", [missing, graph.constant(self.medians), "numbers"])
-        centred = graph.node("Sub", [filled, graph.constant(self.means)])
-        return [graph.node("Div", [centred, graph.constant(self.scales)])]
+        filled = graph.node("Where", graph.node("IsNaN", "numbers"), self.medians, "numbers")
+        centred = graph.node("Sub", filled, self.means)
+        return [graph.node("Div", centred, self.scales)]
 
     def _export_categories(self, graph: Any) -> list[str]:
         parts = []
@@ -207,14 +206,12 @@ class TablePreprocessing:
             # is another spelling.
             alike = {"": mode}
             alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
-            column = graph.node("Gather", ["texts", graph.constant(j, np.int64)], axis=1)
+            column = graph.node("Gather", "texts", j, axis=1)
             # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
-            code = graph.node(
-                "OneHotEncoder", [column], "ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
-            )
-            positions = [*range(len(values)), *map(values.index, alike.values())]
-            codes = graph.constant(np.eye(len(values))[positions])
-            parts.append(graph.node("MatMul", [graph.as_double(code), codes]))
+            cells = [*values, *alike]
+            code = graph.ml_node("OneHotEncoder", column, cats_strings=cells, zeros=1)
+            positions = [values.index(alike.get(cell, cell)) for cell in cells]
+            parts.append(graph.node("MatMul", code, np.eye(len(values))[positions]))
         return parts
 
 

@@ -1,5 +1,4 @@
-"""Files in and out: opening what is read, limits for what is not trusted, and writing a file whole
-or not at all."""
+"""Files in and out: opening what is read, with limits, and writing a file whole or not at all."""
 
 import codecs
 import errno
@@ -19,24 +18,24 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, Protocol
 
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableError
+from ldlearn.tables.options import cli_option
 
 PIPE = "-"
 BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
 
-MAX_BYTES_VARIABLE = "LDLEARN_MAX_BYTES"
-_MAX_BYTES = 16 << 30
+_LIMIT_VARIABLE = "LDLEARN_MAX_BYTES"
+_LARGEST_LIMIT = 16 << 30
 _SMALL_FILE = 10 << 20
 # Twice this and the 240 MB of the process itself are 500 MB. The largest of the usual data sets,
 # Movie, takes 116 MB.
 _SMALL_TABLE = 128 << 20
 # Deflate reaches 1,032 to 1; real data of mostly zeros stay below 200 (the Movie set has 170).
-_MOST_EXPANSION = 250
-_COLUMN_BYTES = (
-    1 << 10
-)  # measured: a name in all places where it is kept, and 75 microseconds of work
+_EXPANSION_LIMIT = 250
+# Measured: a name in all places where it is kept, and 75 microseconds of work.
+_COLUMN_BYTES = 1 << 10
 _ARRAY_BYTES = 16 << 10  # not of memory: opening each takes up to 0.3 ms
 _JSON_VALUE_BYTES = 90  # an empty object in a list
 STREAMED = 4  # times the limit: what is read in pieces that are not kept, or overestimated
@@ -50,7 +49,7 @@ _SEPARATOR_NAMES = {
 }
 
 FilePath = str | os.PathLike[str]
-OnProgress = Callable[[int], None]
+OnAmount = Callable[[int], None]
 OnMessage = Callable[[str], None]
 
 
@@ -59,7 +58,7 @@ class Progress(Protocol):
 
     def __call__(
         self, task: str, total: int | None, *, is_bytes: bool = False
-    ) -> AbstractContextManager[OnProgress]:
+    ) -> AbstractContextManager[OnAmount]:
         """Begin a task of this size; None if that is unknown."""
 
 
@@ -68,7 +67,7 @@ def report_nothing(_: object) -> None:
 
 
 @contextmanager
-def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
+def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnAmount]:
     """Report nothing."""
     yield report_nothing
 
@@ -104,22 +103,21 @@ class Budget:
         """Bytes."""
         if self.max_bytes is not None:
             return self.max_bytes
-        if given := os.environ.get(MAX_BYTES_VARIABLE):
+        if given := os.environ.get(_LIMIT_VARIABLE):
             if not given.isdecimal():
-                raise ParameterError(
-                    f"{MAX_BYTES_VARIABLE} must be a number of bytes, got {given!r}."
-                )
+                raise ParameterError(f"{_LIMIT_VARIABLE} must be a number of bytes, got {given!r}.")
             return int(given)
-        return min(_MAX_BYTES, _SMALL_TABLE + _MOST_EXPANSION * max(0, self.size - _SMALL_FILE))
+        further = max(0, self.size - _SMALL_FILE)
+        return min(_LARGEST_LIMIT, _SMALL_TABLE + _EXPANSION_LIMIT * further)
 
     def check(self, needed: int, times: int = 1) -> None:
         """Refuse to take so many bytes, if they are more than some times the limit."""
-        if needed > times * self.limit:
-            problem = f"it would take {needed:,} bytes of memory, more than the limit {times * self.limit:,}"
-            remedy = (
-                f"raise max_bytes (in a shell: {MAX_BYTES_VARIABLE}={needed}) if that is intended"
-            )
-            raise TableError(f"{problem} of a file of {self.size:,} bytes; {remedy}.")
+        limit = times * self.limit
+        if needed <= limit:
+            return
+        problem = f"it would take {needed:,} bytes of memory, more than the limit {limit:,}"
+        remedy = f"raise max_bytes (in a shell: {_LIMIT_VARIABLE}={needed}) if that is intended"
+        raise TableError(f"{problem} of a file of {self.size:,} bytes; {remedy}.")
 
     def spend(self, needed: int) -> None:
         """Refuse to take so many bytes beside those that were spent before."""
@@ -133,8 +131,7 @@ class Budget:
         self.spend(_ARRAY_BYTES + max(8, item_bytes) * cells)
 
     def check_columns(self, count: int, more_bytes: int = 0) -> None:
-        """Refuse so many columns; ``more_bytes`` if they cost more than others, such as the length
-        of their names."""
+        """Refuse so many columns; ``more_bytes`` if they cost more than others."""
         try:
             self.check(count * (_COLUMN_BYTES + more_bytes))
         except TableError as error:
@@ -147,14 +144,17 @@ class Budget:
 
     def parse_json(self, text: str | bytes) -> Any:
         """What a JSON text holds, after its values and characters have been counted."""
-        marks = ",[{" if isinstance(text, str) else (b",", b"[", b"{")
-        self.spent += len(text) + _JSON_VALUE_BYTES * sum(map(text.count, marks))  # type: ignore[arg-type]
+        if isinstance(text, str):
+            text = text.encode(errors="surrogatepass")
+        n_values = text.count(b",") + text.count(b"[") + text.count(b"{")
+        self.spent += len(text) + _JSON_VALUE_BYTES * n_values
         self.check(self.spent, STREAMED)
-        # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas
-        # cannot hold them.
-        return json.loads(
-            text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits)
-        )
+
+        def parse_integer(digits: str) -> float:
+            # Longer ones become infinite, which later checks refuse; pandas cannot hold them.
+            return int(digits) if len(digits) < 300 else float(digits)
+
+        return json.loads(text, parse_int=parse_integer)
 
 
 def find_label_file(labels: object) -> str | None:
@@ -182,9 +182,9 @@ class Dialect:
         Any name that Python knows, such as "utf-8" or "cp1252".
     """
 
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
+    delimiter: str | None = cli_option("CHAR", "Column separator; default: detected.")
+    decimal: str | None = cli_option("CHAR", "Decimal mark, . or ,; default: detected.")
+    encoding: str | None = cli_option("NAME", "Text encoding; default: detected.")
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
@@ -212,17 +212,17 @@ class ReadingOptions:
     format : str, optional
         Format of the file, if it cannot be inferred from its name.
     dialect : Dialect
-        Dialect of a text table, as far as the user gives it.
+        Separator, decimal mark and encoding of a text table; they are detected if not given.
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
     progress : callable
-        Reports the progress of reading.
+        Reports the progress of reading; see `Progress`.
     max_bytes : int, optional
         The largest number of bytes that the table may take; by default it follows from the size of
         the file.
     """
 
-    format: str | None = None
+    format: str | None = cli_option("FMT", "Format of standard input; default csv.", None, "--from")
     dialect: Dialect = Dialect()
     on_message: OnMessage | None = None
     progress: Progress = no_progress
@@ -289,7 +289,7 @@ class OpenInput:
 
     input: Input
     title: str = "a table"
-    on_progress: OnProgress = report_nothing
+    on_progress: OnAmount = report_nothing
     stack: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
@@ -372,7 +372,7 @@ class OpenInput:
 class _CountedReads(io.RawIOBase):
     """The bytes of another file; what is read is counted."""
 
-    def __init__(self, file: Any, on_read: OnProgress) -> None:
+    def __init__(self, file: Any, on_read: OnAmount) -> None:
         self._file = file
         self._on_read = on_read
 
@@ -385,9 +385,8 @@ class _CountedReads(io.RawIOBase):
         return count
 
 
-def _count_reads(file: Any, on_read: OnProgress) -> io.BufferedReader:
-    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with
-    amounts of bytes."""
+def _count_reads(file: Any, on_read: OnAmount) -> io.BufferedReader:
+    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; reads are counted."""
     return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 
 
@@ -407,8 +406,7 @@ def prefix_errors(where: str) -> Iterator[None]:
 
 @contextmanager
 def convert_os_errors(path: FilePath, action: str) -> Iterator[None]:
-    """Turn an error of the system into a `FileError` that names the file; ``action`` is "read" or
-    "written".
+    """Turn an error of the system into a `FileError`; ``action`` is "read" or "written".
 
     A broken pipe stays what it is: that the reader has left is no fault of the file.
     """
@@ -424,7 +422,7 @@ def convert_os_errors(path: FilePath, action: str) -> Iterator[None]:
 
 
 @dataclass
-class Output:
+class TableOutput:
     """Where a table goes: to a file that is written whole or not at all, or to standard output.
 
     Attributes
@@ -451,10 +449,8 @@ class Output:
         if not is_gzip(self.name):
             return file
         # without a date, so that the same table is the same file
-        return cast(
-            IO[bytes],
-            self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)),
-        )
+        packed: Any = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
+        return self.stack.enter_context(packed)
 
     def open_sibling(self, path: Path) -> IO[bytes]:
         """A further file of the same table."""
@@ -470,8 +466,7 @@ class Output:
 
 @contextmanager
 def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block
-    fails.
+    """A binary file that takes the place of ``path`` when the block ends without an error.
 
     The draft lies in the same folder, because only a rename within one file system is atomic. What
     is no file, such as a named pipe or /dev/null, is written to directly and never replaced.
@@ -510,11 +505,11 @@ def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
 
 def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
-    with atomic_write(path) as file:
+    if isinstance(content, str):
         # Names of files that are no UTF-8 hold halves of characters.
-        file.write(
-            content.encode(errors="backslashreplace") if isinstance(content, str) else content
-        )
+        content = content.encode(errors="backslashreplace")
+    with atomic_write(path) as file:
+        file.write(content)
     return Path(path)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
@@ -23,7 +23,7 @@ from ldlearn.tables.files import (
     Dialect,
     Input,
     OpenInput,
-    Output,
+    TableOutput,
     is_gzip,
     prefix_errors,
 )
@@ -50,11 +50,8 @@ META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
 TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
 
 _PACKABLE = (".csv", ".tsv", ".jsonl", ".json")  # read from the first byte to the last
-_STANDARD_OUTPUT = (
-    "/dev/stdout",
-    "/dev/fd/1",
-    "/proc/self/fd/1",
-)  # nothing can be moved to their place
+# Nothing can be moved to their place.
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 Table = Mapping[str, NDArray[Any]]  # columns by name
 
@@ -84,42 +81,38 @@ class DatasetContent:
 
     def meta(self) -> str:
         """Names, origin and the kinds of labels as plain ASCII text."""
-        names = {"feature_names": list(self.feature_names), "label_names": list(self.label_names)}
-        return json.dumps(names | {"fields": list(self.labels)} | dict(self.texts))
+        names = {
+            "feature_names": list(self.feature_names),
+            "label_names": list(self.label_names),
+            "fields": list(self.labels),
+        }
+        return json.dumps(names | dict(self.texts))
 
     def headings(self) -> list[str]:
-        """Names of all columns: features, then the labels of each matrix; marked where they would
-        be confused."""
+        """Names of all columns, features first; marked where they would be confused."""
         plain = [*self.feature_names, *self.label_names]
-        reserved = (FEATURE_MARK, *MARKS.values())
         # To the reader of a text table a marked heading is a label, and a line of nothing but
         # numbers is a row.
-        is_marked = any(not name or name.startswith(reserved) for name in plain) or all(
-            map(is_number, plain)
-        )
-        if len(self.labels) == 1 and len(set(plain)) == len(plain) and not is_marked:
+        is_misread = any(map(_needs_mark, plain)) or all(map(is_number, plain))
+        if len(self.labels) == 1 and len(set(plain)) == len(plain) and not is_misread:
             return plain
-        features = [
-            FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names
-        ]
-        made = features + [
-            MARKS[field] + name for field in self.labels for name in self.label_names
-        ]
-        check_distinct(made)
-        return made
+        headings = []
+        for name in self.feature_names:
+            headings.append(FEATURE_MARK + name if _needs_mark(name) else name)
+        for kind in self.labels:
+            headings += [MARKS[kind] + name for name in self.label_names]
+        check_distinct(headings)
+        return headings
 
     def chunks(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Some rows at a time as named columns; at least one chunk, so that a set without rows has
-        a header."""
+        """Some rows at a time as named columns; a set without rows has a chunk, too."""
         self.check_dense()
         names = self.headings()
         for start in range(0, max(self.X.shape[0], 1), CHUNK_ROWS):
-            parts = [
-                matrix[start : start + CHUNK_ROWS] for matrix in (self.X, *self.labels.values())
-            ]
-            yield dict(
-                zip(names, [column for part in parts for column in np.asarray(part).T], strict=True)
-            )
+            columns: list[NDArray[Any]] = []
+            for matrix in (self.X, *self.labels.values()):
+                columns.extend(np.asarray(matrix[start : start + CHUNK_ROWS]).T)
+            yield dict(zip(names, columns, strict=True))
 
     def check_dense(self) -> None:
         """Refuse sparse features, for formats that cannot hold them."""
@@ -129,28 +122,30 @@ class DatasetContent:
     def check_numbers_only(self) -> None:
         """Refuse columns of texts, for formats that cannot hold them."""
         for name in self.others:
-            raise TableError(
-                "this format holds numbers only; write .csv, .jsonl, .parquet or .npz.", column=name
-            )
+            problem = "this format holds numbers only; write .csv, .jsonl, .parquet or .npz."
+            raise TableError(problem, column=name)
 
 
-def content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
+def _needs_mark(name: str) -> bool:
+    return not name or name.startswith((FEATURE_MARK, *MARKS.values()))
+
+
+def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
     """The content of a table of degrees: its label columns, its numbers as features, its texts."""
     kept = list(chunks)
     table = {name: np.concatenate([chunk[name] for chunk in kept]) for name in kept[0]}
-    rest = {name: values for name, values in table.items() if name not in set(labels)}
-    numbers = {name: values for name, values in rest.items() if values.dtype.kind in "biuf"}
-    n_rows = len(next(iter(table.values())))
-    return DatasetContent(
-        X=np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0)),
-        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)}
-        if labels
-        else {},
-        feature_names=list(numbers),
-        label_names=list(labels),
-        # NumPy would pickle objects.
-        others={name: values.astype(str) for name, values in rest.items() if name not in numbers},
-    )
+    degrees = [table.pop(name) for name in labels]
+    numbers = {}
+    texts = {}
+    for name, values in table.items():
+        if values.dtype.kind in "biuf":
+            numbers[name] = values
+        else:
+            texts[name] = values.astype(str)  # NumPy would pickle objects
+    n_rows = sum(len(next(iter(chunk.values()))) for chunk in kept)
+    X = np.column_stack([np.empty((n_rows, 0), dtype=bool), *numbers.values()])
+    D = {"D": np.column_stack(degrees).astype(np.float64)} if degrees else {}
+    return DatasetContent(X, D, list(numbers), labels, others=texts)
 
 
 def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
@@ -158,11 +153,11 @@ def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
     meta = budget.parse_json(text)
     if not isinstance(meta, dict):
         raise TableError("its description of itself is no JSON object.")
-    names = {
-        key: [str(name) for name in meta.get(key, ())]
-        for key in ("feature_names", "label_names", "fields")
-    }
-    return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
+    found: dict[str, Any] = {}
+    for key in ("feature_names", "label_names", "fields"):
+        found[key] = list(map(str, meta.get(key, ())))
+    found["texts"] = {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}
+    return found
 
 
 @dataclass(frozen=True)
@@ -176,7 +171,7 @@ class Format:
     source : callable
         Makes a `Source` of an `OpenInput`.
     write_rows : callable, optional
-        Writes tables of the same columns, one after the other, to an `Output`.
+        Writes tables of the same columns, one after the other, to an `TableOutput`.
     write_content : callable, optional
         Writes a `DatasetContent`: for formats that are written as a whole.
     is_text : bool
@@ -185,45 +180,42 @@ class Format:
 
     title: str
     source: Callable[[OpenInput], Source]
-    write_rows: Callable[[Output, Iterator[Table]], None] | None = None
-    write_content: Callable[[Output, DatasetContent], None] | None = None
+    write_rows: Callable[[TableOutput, Iterator[Table]], None] | None = None
+    write_content: Callable[[TableOutput, DatasetContent], None] | None = None
     is_text: bool = False
 
 
 def format_of(name: str, format: str | None = None) -> str:
-    """The format of a table: that given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is
-    CSV."""
+    """The format of a table: that given, or that of its ending; a pipe is CSV."""
     if format is not None and format not in FORMATS:
-        raise TableError(
-            f"the format {format!r} is not supported; supported are {', '.join(FORMATS)}."
-        )
+        known = ", ".join(FORMATS)
+        raise TableError(f"the format {format!r} is not supported; supported are {known}.")
     if name == PIPE:
         return format or "csv"
-    packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
-    suffix = packed if packed in _PACKABLE else Path(name).suffix.lower()
+    suffix = Path(name).suffix.lower()
+    if is_gzip(name) and (packed := Path(name[:-3]).suffix.lower()) in _PACKABLE:
+        suffix = packed
+    ending = suffix[1:]
     if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
-        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[format]:
-            problem = f"its ending is {suffix}, but {format} was asked for; leave that out, or change the ending."
-            raise TableError(problem, where=name)
+        if ending in FORMATS and FORMATS[ending] != FORMATS[format]:
+            problem = f"its ending is {suffix}, but {format} was asked for"
+            raise TableError(f"{problem}; leave that out, or change the ending.", where=name)
         return format
-    if suffix[1:] not in FORMATS:
-        if Path(name).is_dir():
-            raise FileError(f"{name}: it is a folder, not a table.")
-        problem = (
-            f"the ending {suffix!r} is not supported"
-            if suffix
-            else "its name has no ending that shows a format"
-        )
-        known = ", ".join("." + ending for ending in FORMATS)
-        advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
-        raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
-    return suffix[1:]
+    if ending in FORMATS:
+        return ending
+    if Path(name).is_dir():
+        raise FileError(f"{name}: it is a folder, not a table.")
+    problem = "its name has no ending that shows a format"
+    if suffix:
+        problem = f"the ending {suffix!r} is not supported"
+    known = ", ".join("." + ending for ending in FORMATS)
+    advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
+    raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
 
 
-def find_format(name: str) -> Format:
-    """The `Format` of an ending."""
-    found: Format = resolve_name(FORMATS[name])
+def _find_format(name: str, format: str | None) -> Format:
+    found: Format = resolve_name(FORMATS[format_of(name, format)])
     return found
 
 
@@ -243,9 +235,10 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
     if not isinstance(input.table, str):
         yield FrameSource(OpenInput(input))
         return
-    format = find_format(format_of(input.table, input.reading.format))
+    format = _find_format(input.table, input.reading.format)
     if input.reading.dialect != Dialect() and not format.is_text:
-        problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
+        options = "a delimiter, a decimal mark and an encoding"
+        problem = f"{options} are for text tables, not for {format.title}."
         raise TableError(problem, where=input.table)
     path = Path(input.table)
     size = path.stat().st_size if path.is_file() else None
@@ -255,7 +248,7 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
             source = format.source(opened)
             opened.budget.check_columns(len(source.names))
             if by_name:
-                _check_names(source)
+                _name_nameless_columns(source)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the
         # file.
         with prefix_errors(input.where):
@@ -264,15 +257,15 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
             yield source
 
 
-def _check_names(table: Source) -> None:
-    """Every column needs a name of its own; the position names those that have none in the
-    header."""
-    if nameless := [i for i, name in enumerate(table.names) if not name]:
-        table.names = [name or f"column{i}" for i, name in enumerate(table.names)]
+def _name_nameless_columns(table: Source) -> None:
+    """Every column needs a name of its own; the position names those that have none."""
+    nameless = [i for i, name in enumerate(table.names) if not name]
+    for i in nameless:
+        table.names[i] = f"column{i}"
+    if nameless:
         made_up = format_list([table.names[i] for i in nameless])
-        table.input.log(
-            f"columns without a name in the header are called by their positions: {made_up}"
-        )
+        problem = "columns without a name in the header are called by their positions"
+        table.input.log(f"{problem}: {made_up}")
     check_distinct(table.names)
 
 
@@ -291,20 +284,17 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     if name == PIPE:
         return
     if name in _STANDARD_OUTPUT:
-        raise FileError(
-            f"{name}: standard output is written {PIPE!r} here; its format is csv unless you name another."
-        )
+        advice = "its format is csv unless you name another."
+        raise FileError(f"{name}: standard output is written {PIPE!r} here; {advice}")
     path = Path(name)
     if path.is_file():
         for other in inputs:
             if _is_same_file(path, other):
-                raise FileError(
-                    f"{name}: it is the same file as the input {other}, which would be lost; name another."
-                )
+                problem = f"it is the same file as the input {other}, which would be lost"
+                raise FileError(f"{name}: {problem}; name another.")
         if not overwrite:
-            raise FileError(
-                f"{name}: there is such a file already, and it is not to be replaced; name another."
-            )
+            problem = "there is such a file already, and it is not to be replaced"
+            raise FileError(f"{name}: {problem}; name another.")
     if path.is_dir():
         raise FileError(f"{name}: it is a folder; name a file in it.")
     if not path.absolute().parent.is_dir():
@@ -312,16 +302,11 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
 
 
 def _is_same_file(path: Path, given: str) -> bool:
-    try:
-        return os.path.samestat(
-            os.fstat(sys.stdin.fileno()) if given == PIPE else os.stat(given), path.stat()
-        )
-    except (
-        AttributeError,
-        OSError,
-        ValueError,
-    ):  # there is no such file, or standard input is closed
-        return False
+    # There may be no such file, or standard input may be closed.
+    with suppress(AttributeError, OSError, ValueError):
+        found = os.stat(sys.stdin.fileno() if given == PIPE else given)
+        return os.path.samestat(found, path.stat())
+    return False
 
 
 def write_table(
@@ -348,48 +333,53 @@ def write_table(
         Whether names and texts are written unchanged: also those that a spreadsheet would run as
         formulas, to CSV and TSV, and control characters, to standard output.
     """
-    chunks: Iterator[Table] = (
-        {str(name): np.asarray(table[name]) for name in table} for table in tables
+
+    def chunks() -> Iterator[Table]:
+        for table in tables:
+            columns = {str(name): np.asarray(table[name]) for name in table}
+            if name == PIPE and not raw:  # as a terminal may show them
+                columns = map_texts(columns, escape_commands)
+            yield columns
+
+    _write(
+        TableOutput(name, raw=raw), format, chunks(), lambda rows: _content_of_table(rows, labels)
     )
-    if name == PIPE and not raw:
-        chunks = map(_escape_texts, chunks)
-    _write(Output(name, raw=raw), format, chunks, lambda: content_of_table(chunks, labels))
 
 
-def _escape_texts(table: Table) -> Table:
-    """Names and texts as a terminal may show them."""
-
-    def escape(column: NDArray[Any]) -> NDArray[Any]:
-        if column.dtype.kind not in "OU":
-            return column
-        return np.array(
-            [escape_commands(v) if isinstance(v, str) else v for v in column.tolist()], dtype=object
-        )
-
-    return {escape_commands(name): escape(column) for name, column in table.items()}
+def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[Any]]:
+    """The table with converted names and texts."""
+    converted = {}
+    for name, column in table.items():
+        if column.dtype.kind in "OU":
+            cells = [convert(cell) if isinstance(cell, str) else cell for cell in column.tolist()]
+            column = np.array(cells, dtype=object)
+        converted[convert(name)] = column
+    return converted
 
 
 def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
     with prefix_errors(name):
-        _write(Output(name, content.meta()), None, content.chunks(), lambda: content)
+        _write(TableOutput(name, content.meta()), None, content.chunks(), lambda _: content)
 
 
 def _write(
-    output: Output, format: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]
+    output: TableOutput,
+    format: str | None,
+    rows: Iterator[Table],
+    gather: Callable[[Iterator[Table]], DatasetContent],
 ) -> None:
     """Write rows, or the whole content where the format needs that."""
-    found = find_format(format_of(output.name, format))
+    found = _find_format(output.name, format)
     with output.stack:
         if found.write_content is not None:
-            whole = content()
+            content = gather(rows)
             with prefix_errors(output.name):
-                found.write_content(output, whole)
+                found.write_content(output, content)
         elif found.write_rows is not None:
             found.write_rows(output, rows)
         else:
-            raise TableError(
-                f"{found.title} can only be read; write JSON lines, .jsonl.", where=output.name
-            )
+            problem = f"{found.title} can only be read; write JSON lines, .jsonl."
+            raise TableError(problem, where=output.name)
         if output.name == PIPE:
             sys.stdout.buffer.flush()

@@ -19,17 +19,19 @@ def guard(text: str) -> str:
     >>> [guard(text) for text in ("=1+1", "-1.5", "a=b")]
     ["'=1+1", '-1.5', 'a=b']
     """
-    return "'" + text if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    return "'" + text if is_formula else text
 
 
 def unguard(text: str) -> str:
-    """The text that `guard` was given; of other texts, only those that it would have changed lose
-    an apostrophe."""
-    return text[1:] if text[:1] == "'" and guard(text[1:]) == text else text
+    """The text that `guard` was given; other texts keep their apostrophes."""
+    bare = text.removeprefix("'")
+    return bare if guard(bare) == text else text
 
 
 def unguard_cells(cells: NDArray[Any]) -> NDArray[Any]:
     """The cells of a column of texts without these apostrophes."""
-    guarded = [i for i, cell in enumerate(cells) if isinstance(cell, str) and cell[:1] == "'"]
-    cells[guarded] = [unguard(cells[i]) for i in guarded]
+    for i, cell in enumerate(cells):
+        if isinstance(cell, str) and cell[:1] == "'":
+            cells[i] = unguard(cell)
     return cells

@@ -1,5 +1,4 @@
-"""JSON lines (.jsonl), one object a row, and JSON files (.json): a list of objects, or tasks of an
-annotation tool.
+"""JSON lines (.jsonl), one object a row, and JSON files (.json): a list of objects, or tasks.
 
 Lines are parsed by Python's json module: pandas converts values (dates, long numbers) and names no
 row in its errors.
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
-from ldlearn.tables.files import Budget, OpenInput, Output
+from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_rows
 
@@ -24,10 +23,9 @@ _LONGEST_LINE = 64 << 20
 
 
 class JsonSource(RowSource):
-    """JSON objects, one a row; tasks of an annotation tool are the table that `read_annotations`
-    makes of them.
+    """JSON objects, one a row; the columns are the keys of the first rows.
 
-    The columns are the keys of the first rows.
+    Tasks of an annotation tool are the table that `read_annotations` makes of them.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class JsonSource(RowSource):
             found = count_tasks([*first, *rows], self.budget)
             self.input.log("; ".join(found.messages))
             first = found.table.to_dict("records")
-        self.names = list(dict.fromkeys(name for row in first for name in row))
+        self.names = list(dict.fromkeys(chain.from_iterable(first)))
         self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
@@ -55,12 +53,10 @@ class JsonSource(RowSource):
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
-            if isinstance(cell, dict) or (
-                isinstance(cell, list) and any(isinstance(v, dict | list) for v in cell)
-            ):
-                problem = (
-                    "neither a number nor a text; `ldlearn import` makes a table of annotations."
-                )
+            parts = cell if isinstance(cell, list) else [cell]
+            if isinstance(cell, dict) or any(isinstance(part, dict | list) for part in parts):
+                advice = "`ldlearn import` makes a table of annotations."
+                problem = f"neither a number nor a text; {advice}"
                 raise TableError(problem, row=number, column=name)
         return as_column(cells, kind)
 
@@ -83,12 +79,8 @@ def parse_list(opened: OpenInput) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
     opened.budget.check(opened.budget.size)
     found = _parse_json(opened.budget, opened.file.read(), "file")
-    rows = [found] if isinstance(found, dict) else found
-    if (
-        not isinstance(rows, list)
-        or not any(rows)
-        or not all(isinstance(row, dict) for row in rows)
-    ):
+    rows = found if isinstance(found, list) else [found]
+    if not any(rows) or not all(isinstance(row, dict) for row in rows):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
@@ -103,22 +95,20 @@ def _parse_json(budget: Budget, text: bytes, what: str, row: int | None = None) 
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
 
 
-def _write_lines(output: Output, tables: Iterator[Table]) -> None:
+def _write_lines(output: TableOutput, tables: Iterator[Table]) -> None:
     """Write one JSON object a row; NaN becomes null."""
     for table in tables:
-        plain = [
-            [None if value != value else value for value in column.tolist()]
-            for column in table.values()
-        ]
-        for values in zip(*plain, strict=True):
+        columns = [column.tolist() for column in table.values()]
+        for cells in zip(*columns, strict=True):
+            row = dict(zip(table, cells, strict=True))
+            for name, value in row.items():
+                if value != value:
+                    row[name] = None
             try:
-                line = json.dumps(
-                    dict(zip(table, values, strict=True)), ensure_ascii=False, allow_nan=False
-                )
+                line = json.dumps(row, ensure_ascii=False, allow_nan=False)
             except ValueError:
-                raise TableError(
-                    "JSON has no infinite numbers; use another format.", where=output.name
-                ) from None
+                problem = "JSON has no infinite numbers; use another format."
+                raise TableError(problem, where=output.name) from None
             output.file.write(line.encode() + b"\n")
 
 

@@ -1,5 +1,4 @@
-"""One column that holds the labels of a row as a list, ``sky|sea`` or ``['sky', 'sea']``, made into
-0/1 columns."""
+"""A column of lists of labels, ``sky|sea`` or ``['sky', 'sea']``, made into 0/1 columns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +16,11 @@ from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
 
 # Rarest within a name first: a label may well hold a comma, hardly a new line.
-_SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
+_LABEL_SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
 
 
 class LabelList(NamedTuple):
-    """The column that held lists, and what separates the labels in it; empty if that was in none of
-    its texts."""
+    """The column that held lists, and what separates the labels in it, if any text has that."""
 
     column: str
     separator: str
@@ -36,8 +34,7 @@ class LabelList(NamedTuple):
 def expand_label_list(
     table: Any, labels: Sequence[str], separator: str | None, budget: Budget
 ) -> tuple[Any, list[str], LabelList | None]:
-    """The table with 0/1 columns instead of a single label column of lists; as it is if there is no
-    such column.
+    """The table with 0/1 columns instead of a single label column of lists, if there is one.
 
     Parameters
     ----------
@@ -61,20 +58,18 @@ def expand_label_list(
     """
     if len(labels) != 1 or not _holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
-            raise TableError(
-                f"separator is for one label column of texts; {format_list(labels)} hold numbers."
-            )
+            problem = f"{format_list(labels)} hold numbers."
+            raise TableError(f"separator is for one label column of texts; {problem}")
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
-    names = sorted_labels({name for cell in _parse_cells(table[column], found) for name in cell})
+    names = sorted_labels(set().union(*_parse_cells(table[column], found)))
     if not names:
         raise TableError("the label column is empty.", column=column)
     if len(names) > max(50, len(table) / 2):
         problem = f"{len(names)} different labels in {len(table)} rows look like texts"
-        raise TableError(
-            f"{problem}; name other label columns, or what separates labels.", column=column
-        )
+        advice = "name other label columns, or what separates labels."
+        raise TableError(f"{problem}; {advice}", column=column)
     budget.check(8 * len(table) * len(names))
     return with_label_columns(table, found, names), names, found
 
@@ -86,19 +81,21 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     cells = _parse_cells(table[found.column], found)
     known = set(names)
     for row, cell in zip(table.index, cells, strict=True):
-        if unknown := [name for name in cell if name not in known]:
-            problem = f"{unknown[0]!r} is not one of the labels {format_list(names)}; correct it, or fit again."
-            raise TableError(problem, row=row, column=found.column)
+        for name in cell:
+            if name not in known:
+                problem = f"{name!r} is not one of the labels {format_list(names)}"
+                advice = "correct it, or fit again."
+                raise TableError(f"{problem}; {advice}", row=row, column=found.column)
     binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
     Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
     rest = table.drop(columns=[found.column])
-    if both := [name for name in names if name in rest.columns]:
-        raise TableError(
-            f"the label {both[0]!r} is the name of a column too; rename one.", column=found.column
-        )
-    return import_pandas().concat(
-        [rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1
-    )
+    for name in names:
+        if name in rest.columns:
+            problem = f"the label {name!r} is the name of a column too; rename one."
+            raise TableError(problem, column=found.column)
+    pandas = import_pandas()
+    indicators = pandas.DataFrame(Y, index=table.index, columns=list(names))
+    return pandas.concat([rest, indicators], axis=1)
 
 
 def _holds_lists(series: Any, separator: str | None = None) -> bool:
@@ -112,9 +109,11 @@ def _holds_lists(series: Any, separator: str | None = None) -> bool:
 
 
 def _find_separator(series: Any) -> str:
-    cells = (parse_list_text(value) for value in series if isinstance(value, str))
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "")
+    cells = [parse_list_text(value) for value in series if isinstance(value, str)]
+    for mark in _LABEL_SEPARATORS:
+        if any(isinstance(cell, str) and mark in cell for cell in cells):
+            return mark
+    return ""
 
 
 def _parse_cells(series: Any, found: LabelList) -> list[list[str]]:

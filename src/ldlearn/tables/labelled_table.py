@@ -1,10 +1,9 @@
-"""Tables with their labels: read from a file or a frame, checked and cleaned, before anything is
-learned."""
+"""Tables with their labels: read, checked and cleaned, before anything is learned."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,65 +18,24 @@ from ldlearn.tables.column_types import (
     describe_types,
     find_column_types,
 )
-from ldlearn.tables.columns import (
-    Columns,
-    ColumnType,
-    FeatureOptions,
-    TableColumns,
-    choose_columns,
-    find_columns_to_keep,
-)
+from ldlearn.tables.columns import ColumnType, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import (
     Budget,
-    Dialect,
     Input,
-    OnMessage,
-    Progress,
+    ReadingOptions,
     find_label_file,
     prefix_errors,
     report_nothing,
 )
-from ldlearn.tables.files import ReadingOptions as InputOptions
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
+from ldlearn.tables.options import ColumnOptions, Columns
 from ldlearn.tables.source import Kind, SparseTable
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import read_groups
 
-Rows = NDArray[np.intp]
-
-
-class ReadingOptions(TypedDict, total=False):
-    """How a table is read, and where messages and progress are reported: see `fit_table`."""
-
-    format: str | None
-    dialect: Dialect
-    on_message: OnMessage | None
-    progress: Progress
-
-
-class LabelOptions(TypedDict, total=False):
-    """How the cells of label columns are read: see `fit_table`."""
-
-    kind: str
-    separator: str | None
-    blank: float | None
-    empty_rows: str
-
-
-class FitOptions(FeatureOptions, LabelOptions, ReadingOptions, total=False):
-    """Everything about the table that a method is fitted on: see `fit_table`."""
-
-
-def split_options(options: Mapping[str, object], *groups: Any) -> list[dict[str, Any]]:
-    """The options of each group, a TypedDict; one that belongs to none is refused."""
-    if unknown := options.keys() - {name for group in groups for name in group.__annotations__}:
-        raise TypeError(f"there is no option {min(unknown)!r}.")
-    return [
-        {name: options[name] for name in group.__annotations__ if name in options}
-        for group in groups
-    ]
+RowNumbers = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -109,7 +67,7 @@ class LabelledTable:
         name = self.columns.groups
         return None if name is None else read_groups(self.frame[name])
 
-    def take(self, rows: Rows) -> Self:
+    def take(self, rows: RowNumbers) -> Self:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
 
@@ -121,69 +79,63 @@ class LabelledTable:
         ``types`` are inferred unless they are given; the result is a frame unless it may be
         ``sparse``, and that pays.
         """
-        table, report = self.frame, CellReport(self.input.reading.dialect.decimal)
+        table = self.frame
+        report = CellReport(self.input.reading.dialect.decimal)
         # Before types are inferred, which differs for sparse columns.
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
             given = self.columns.types
             types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
-            frame = table.frame if isinstance(table, SparseTable) else table
-            inferred = [
-                name
-                for name in types.select(ColumnType.NUMERIC)
-                if name in frame and name not in given.get("numeric", ())
-            ]
-            report.columns |= describe_doubtful_numbers(frame, inferred)
+            frame = _dense_columns(table)
+            numeric = types.select(ColumnType.NUMERIC)
+            inferred = set(numeric).difference(given.get("numeric", ()))
+            doubtful = [name for name in numeric if name in inferred and name in frame]
+            report.columns |= describe_doubtful_numbers(frame, doubtful)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
         check_categories(cleaned, types.select(ColumnType.CATEGORICAL))
         if types.units is None:
-            types = replace(
-                types, units={name: unit for name, unit in report.units.items() if unit}
-            )
+            units = {name: unit for name, unit in report.units.items() if unit}
+            types = replace(types, units=units)
         return cleaned, types, report
 
 
 def read_labelled(
-    table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None
+    table: Any,
+    labels: Columns,
+    options: ColumnOptions,
+    reading: ReadingOptions,
+    keep: Columns = None,
 ) -> LabelledTable:
     """Read the columns of a file or a data frame that are wanted, and its labels."""
-    wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
     only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
     list_column = only if isinstance(only, str) else None
     label_file = find_label_file(labels)
-    given = Input(table, InputOptions(**reading), label_file=label_file, list_column=list_column)
-    with open_table(given, "reading") as source:
-        dialect = replace(given.reading.dialect, decimal=source.decimal)
-        input = replace(given, reading=replace(given.reading, dialect=dialect))
-        columns = choose_columns(source, label_file or labels, **wanted)
-        named = (
-            columns.labels if len(columns.labels) > 1 else []
-        )  # a column of lists gives its name to no degrees
-        columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))
-        # As text: codes keep leading zeros, and dates their form.
-        as_text = [
-            name
-            for type_, names in columns.types.items()
-            for name in names
-            if type_ != ColumnType.NUMERIC
-        ]
-        as_text += [name for name in (columns.id, columns.groups) if name is not None]
-        # The last one counts: a kept column that is a feature is read as a feature, and id and
-        # groups always as text.
-        kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
+    input = Input(table, reading, label_file=label_file, list_column=list_column)
+    with open_table(input, "reading") as source:
+        dialect = replace(reading.dialect, decimal=source.decimal)
+        input = replace(input, reading=replace(reading, dialect=dialect))
+        columns = choose_columns(source, label_file or labels, options)
+        # A column of lists gives its name to no degrees.
+        named = columns.labels if len(columns.labels) > 1 else []
+        kept = find_columns_to_keep(source, keep, columns.id, named)
+        columns = replace(columns, kept=kept)
+        # The last kind counts: a kept column that is a feature is read as a feature.
+        kinds: dict[str, Kind] = dict.fromkeys(kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
-        table = source.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
-        found = _read_labels(
-            _reread_mixed_columns(table, columns.features, input),
-            columns,
-            input,
-            source.budget,
-            **cells,
-        )
+        # As text: codes keep leading zeros, and dates their form.
+        for type_, names in columns.types.items():
+            if type_ is not ColumnType.NUMERIC:
+                kinds |= dict.fromkeys(names, "text")
+        for name in (columns.id, columns.groups):
+            if name is not None:
+                kinds[name] = "text"
+        table = source.read(kinds, sparse=True)
+        table = _reread_mixed_columns(table, columns.features, input)
+        found = _read_labels(table, columns, input, source.budget, options)
     if found.label_list is not None:
         input.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -191,19 +143,20 @@ def read_labelled(
     return found
 
 
+def _dense_columns(table: Any) -> Any:
+    """The columns that a sparse table keeps as a frame; or the whole frame."""
+    return table.frame if isinstance(table, SparseTable) else table
+
+
 def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> Any:
-    """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5, which is
-    another category."""
-    frame = table.frame if isinstance(table, SparseTable) else table
-    of_objects = {
-        name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"
-    }
+    """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5."""
+    frame = _dense_columns(table)
+    of_objects = set(frame.columns[frame.dtypes == object])
     mixed = [
         name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])
     ]
-    if not mixed or not (
-        input.has_path and os.path.isfile(input.table)
-    ):  # a pipe is read only once
+    # A pipe is read only once.
+    if not mixed or not (input.has_path and os.path.isfile(input.table)):
         return table
     silent = replace(input.reading, on_message=report_nothing)
     with open_table(replace(input, reading=silent), "reading") as source:
@@ -217,26 +170,22 @@ def _mixes_numbers_and_texts(series: Any) -> bool:
 
 
 def _read_labels(
-    frame: Any,
-    columns: TableColumns,
-    input: Input,
-    budget: Budget,
-    kind: str = "auto",
-    separator: str | None = None,
-    blank: float | None = None,
-    empty_rows: str = "error",
+    frame: Any, columns: TableColumns, input: Input, budget: Budget, options: ColumnOptions
 ) -> LabelledTable:
     """Only a single label column can hold lists, which become a column for each label."""
-    expanded, names, listed = frame, columns.labels, None
-    if len(names) == 1 or separator is not None:
-        expanded, names, listed = expand_label_list(frame, names, separator, budget)
+    expanded = frame
+    names = columns.labels
+    listed = None
+    if len(names) == 1 or options.separator is not None:
+        expanded, names, listed = expand_label_list(frame, names, options.separator, budget)
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
-    read = TableLabels.from_columns(expanded, names, blank, kind)
-    read, rows = read.handle_empty_rows(empty_rows)
-    kept = expanded if len(rows) == len(frame) else expanded.iloc[rows]
-    return LabelledTable(kept, replace(columns, labels=names), read, listed, input)
+    labels = TableLabels.from_columns(expanded, names, options.blank, options.kind)
+    labels, rows = labels.handle_empty_rows(options.empty_rows)
+    if len(rows) < len(frame):
+        expanded = expanded.iloc[rows]
+    return LabelledTable(expanded, replace(columns, labels=names), labels, listed, input)
 
 
 def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
@@ -246,13 +195,16 @@ def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
     """
     keys = hash_rows(X)
     n_repeated = len(keys) - len(np.unique(keys))
-    return join_groups(keys, *([] if named is None else [named])), n_repeated
+    groups = join_groups(keys) if named is None else join_groups(keys, named)
+    return groups, n_repeated
 
 
 def describe_repeated_rows(n_repeated: int, n_rows: int) -> list[str]:
     """A sentence about rows that repeat an earlier one; none if all differ."""
+    if not n_repeated:
+        return []
     repeated = f"{n_repeated:,} of {n_rows:,} rows have the same features as an earlier row"
-    return [f"{repeated}; equal rows stay together in splits."] if n_repeated else []
+    return [f"{repeated}; equal rows stay together in splits."]
 
 
 @dataclass(frozen=True)
@@ -294,29 +246,22 @@ class PreparedTable:
         """Number of rows."""
         return len(self.frame)
 
-    def take(self, rows: Rows) -> Self:
+    def take(self, rows: RowNumbers) -> Self:
         """Some of the rows."""
         of_rows = {name: getattr(self, name) for name in ("Y", "D", "counts", "groups")}
         taken = {name: values[rows] for name, values in of_rows.items() if values is not None}
         return replace(self, frame=self.frame.iloc[rows], **taken)
 
-    def features(self, train: Rows, *others: Rows, sparse: bool = False) -> list[Any]:
+    def features(self, train: RowNumbers, *others: RowNumbers, sparse: bool = False) -> list[Any]:
         """The features of several sets of rows, by a preprocessing fitted on the first.
 
         They are arrays; CSR matrices if they may be ``sparse`` and few of the features are not 0.
         """
-        frame = (
-            self.frame.to_frame()
-            if isinstance(self.frame, SparseTable) and not sparse
-            else self.frame
-        )
+        frame = self.frame
+        if isinstance(frame, SparseTable) and not sparse:
+            frame = frame.to_frame()
         preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.types, sparse=sparse)
         return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
-
-
-class _PrepareOptions(FeatureOptions, ReadingOptions, total=False):
-    blank: float | None
-    empty_rows: str
 
 
 def prepare_table(
@@ -325,35 +270,41 @@ def prepare_table(
     *,
     kind: str = "auto",
     name: str = "table",
-    **options: Unpack[_PrepareOptions],
+    columns: ColumnOptions = ColumnOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> PreparedTable:
-    """Read a table file as `fit_table` does, up to the point where something would be learned from
-    its rows.
+    """Read a table file as `fit_table` does, before anything is learned from its rows.
 
     Parameters
     ----------
     data : str
         The table.
-    labels, blank, empty_rows, features, numeric, categorical, datetime, text, ignore, id, groups,
-    dialect, on_message
-        As for `fit_table`.
+    labels : str or sequence
+        The label columns.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
         What the labels are; see `ldlearn.datasets.read_dataset`.
     name : str
         What the table is called in results.
+    columns : ColumnOptions, optional
+    reading : ReadingOptions, optional
 
     Returns
     -------
     PreparedTable
     """
-    table = read_labelled(data, labels, options)
+    table = read_labelled(data, labels, columns, reading)
     with prefix_errors(data):
         frame, types, report = table.clean(sparse=True)
         fields = table.labels.to_fields(kind)
-        groups, n_repeated = find_groups(
-            TablePreprocessing.fit(frame, types, sparse=True)[1], table.named_groups
-        )
-    names = list(table.labels.names)
+        _, X = TablePreprocessing.fit(frame, types, sparse=True)
+        groups, n_repeated = find_groups(X, table.named_groups)
     return PreparedTable(
-        name, frame, types, names, **fields, report=report, groups=groups, repeated_rows=n_repeated
+        name,
+        frame,
+        types,
+        list(table.labels.names),
+        **fields,
+        report=report,
+        groups=groups,
+        repeated_rows=n_repeated,
     )

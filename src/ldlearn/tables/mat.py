@@ -20,12 +20,16 @@ from numpy.typing import NDArray
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import open_arrays, to_arrays
-from ldlearn.tables.files import Budget, Output
+from ldlearn.tables.files import Budget, TableOutput
 from ldlearn.tables.formats import DatasetContent, Format
 
-_HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_PREFACE = 512
 _FILTERS = {"gzip", None}  # others may be plugins that HDF5 loads, which is foreign code
-_MATRIX, _COMPRESSED = 14, 15
+_MATRIX = 14
+_COMPRESSED = 15
+_CHAR_CLASS = 4
+_SPARSE_CLASS = 5
 _DTYPES = {
     1: "i1",
     2: "u1",
@@ -38,7 +42,6 @@ _DTYPES = {
     12: "i8",
     13: "u8",
 }
-_CHAR, _SPARSE = 4, 5
 _CLASSES = {
     6: "f8",
     7: "f4",
@@ -57,24 +60,23 @@ class _ElementReader:
     """The sub-elements of one matrix, one after the other."""
 
     def __init__(self, content: bytes | memoryview, endian: str) -> None:
-        self.content, self.endian, self.position = memoryview(content), endian, 0
+        self.content = memoryview(content)
+        self.endian = endian
+        self.position = 0
 
     def next(self) -> tuple[int, memoryview]:
         """Type and bytes of the next sub-element."""
         if self.position + 8 > len(self.content):
             raise TableError("a matrix ends too early")
-        first, length = struct.unpack_from(f"{self.endian}II", self.content, self.position)
-        # Elements begin at multiples of 8 bytes.
-        start, step = self.position + 8, 8 + length + -length % 8
-        if first >> 16:  # a small element keeps up to four bytes inside its own tag
-            first, length = first & 0xFFFF, first >> 16
-            start, step = self.position + 4, 8
-        if (step == 8 and length > 4 and start == self.position + 4) or start + length > len(
-            self.content
-        ):
+        kind, length = struct.unpack_from(f"{self.endian}II", self.content, self.position)
+        # A small element keeps up to four bytes inside its own tag.
+        small = kind >> 16
+        start = self.position + (4 if small else 8)
+        end = start + (small or length)
+        if small > 4 or end > len(self.content):
             raise TableError("a matrix announces more bytes than it has")
-        self.position += step
-        return first, self.content[start : start + length]
+        self.position = end + -end % 8  # elements begin at multiples of 8 bytes
+        return kind & 0xFFFF if small else kind, self.content[start:end]
 
     def numbers(self) -> NDArray[Any]:
         """The next sub-element as numbers."""
@@ -87,10 +89,9 @@ class _ElementReader:
         return np.frombuffer(content, dtype=dtype)
 
 
-def read_mat5(path: Path, budget: Budget) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed
-    over."""
-    arrays = {}
+def _read_mat5(path: Path, budget: Budget) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file of version 5."""
+    arrays: dict[str, Any] = {}
     with path.open("rb") as file:
         endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
         if endian is None:
@@ -107,8 +108,8 @@ def read_mat5(path: Path, budget: Budget) -> dict[str, Any]:
                 content = memoryview(zlib.decompressobj().decompress(content, 8 + length))[8:]
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
-            if content and (named := _read_matrix(_ElementReader(content, endian), budget)):
-                name, arrays[name] = named
+            if content:
+                arrays |= _read_matrix(_ElementReader(content, endian), budget)
     return arrays
 
 
@@ -120,54 +121,54 @@ def _read_tag(tag: bytes, endian: str) -> tuple[int, int]:
     return kind, length
 
 
-def _read_matrix(parts: _ElementReader, budget: Budget) -> tuple[str, Any] | None:
-    """Name and values of a matrix; None for cells, structures and objects."""
+def _read_matrix(parts: _ElementReader, budget: Budget) -> dict[str, Any]:
+    """The values of a matrix by its name; nothing for cells, structures and objects."""
     flags = parts.numbers()
     if len(flags) != 2:
         raise TableError("a matrix has an impossible heading")
     array_class = int(flags[0]) & 0xFF
-    if array_class not in (*_CLASSES, _CHAR, _SPARSE):
-        return None
-    shape = tuple(int(length) for length in parts.numbers())
+    if array_class not in (*_CLASSES, _CHAR_CLASS, _SPARSE_CLASS):
+        return {}
+    shape = tuple(map(int, parts.numbers()))
     # In Latin-1 any byte is a letter, so that no name can fail here.
     name = bytes(parts.next()[1]).decode("latin-1")
     if len(shape) < 2 or min(shape) < 0:
         raise TableError("a matrix has an impossible heading")
     if int(flags[0]) & 0x0800:
         raise TableError(f"the array {name!r}: complex numbers are no data.")
-    if array_class == _CHAR:
+    if array_class == _CHAR_CLASS:
         kind, content = parts.next()
         budget.spend_array((len(content),))
         if kind not in _DTYPES:
-            return name, bytes(content).decode("utf-8", "replace")
-        return name, _to_text(np.frombuffer(content, parts.endian + _DTYPES[kind]))
-    if array_class == _SPARSE:
+            return {name: bytes(content).decode("utf-8", "replace")}
+        return {name: _decode_characters(np.frombuffer(content, parts.endian + _DTYPES[kind]))}
+    if array_class == _SPARSE_CLASS:
         # Rows without entries take memory, too, once the matrix is stored by rows.
         budget.spend_array(shape[:1])
-        rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
+        rows = parts.numbers()
+        starts = parts.numbers()
+        values = parts.numbers()
         budget.spend(32 * len(values))
         n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
-        return name, checked_csr(
-            values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape
-        )
+        values = values[:n_stored].astype(np.float64)
+        return {name: _checked_csr(values, rows[:n_stored], starts, shape)}
     values = parts.numbers()
     budget.spend_array(values.shape)
     if len(values) != math.prod(shape):
         raise TableError(f"the array {name!r} of shape {shape} holds {len(values)} numbers.")
-    return name, values.astype(_CLASSES[array_class]).reshape(shape, order="F")
+    return {name: values.astype(_CLASSES[array_class]).reshape(shape, order="F")}
 
 
-def _to_text(codes: NDArray[Any]) -> str:
+def _decode_characters(codes: NDArray[Any]) -> str:
     """The characters of these numbers."""
     return np.ravel(codes).astype("<u4").tobytes().decode("utf-32-le", "replace")
 
 
-def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
-    """The matrix whose columns begin at ``starts``; every index is checked, which scipy does not do
-    by itself."""
-    matrix = scipy.sparse.csc_matrix(
-        (values, rows.astype(np.int64), starts.astype(np.int64)), shape=shape
-    )
+def _checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
+    """The matrix whose columns begin at ``starts``."""
+    parts = (values, rows.astype(np.int64), starts.astype(np.int64))
+    matrix = scipy.sparse.csc_matrix(parts, shape=shape)
+    # Every index is checked, which scipy does not do by itself.
     matrix.check_format(full_check=True)
     return matrix.tocsr()
 
@@ -178,10 +179,10 @@ def read_mat(path: Path, budget: Budget) -> dict[str, Any]:
         start = file.read(_PREFACE + len(_HDF5))
     # HDF5, with or without MATLAB's preface
     is_version_7 = start.startswith(_HDF5) or start.endswith(_HDF5)
-    return _read_mat73(path, budget) if is_version_7 else read_mat5(path, budget)
+    return _read_mat73(path, budget) if is_version_7 else _read_mat5(path, budget)
 
 
-def _write_mat(output: Output, content: DatasetContent) -> None:
+def _write_mat(output: TableOutput, content: DatasetContent) -> None:
     """Write version 5."""
     content.check_numbers_only()
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
@@ -194,11 +195,11 @@ def _read_mat73(path: Path, budget: Budget) -> dict[str, Any]:
     h5py = import_optional("h5py", "tables", "MATLAB 7.3 files")
     arrays = {}
     with h5py.File(path, "r") as file:
-        # MATLAB keeps what cells and objects refer to under names such as #refs#.
-        for name in (name for name in file if not name.startswith("#")):
-            if (value := _load_item(h5py, _get_item(h5py, file, name), budget)) is not None:
-                arrays[name] = value
-    return arrays
+        for name in file:
+            # MATLAB keeps what cells and objects refer to under names such as #refs#.
+            if not name.startswith("#"):
+                arrays[name] = _load_item(h5py, _get_item(h5py, file, name), budget)
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
 def _get_item(h5py: Any, group: Any, name: str) -> Any:
@@ -214,24 +215,21 @@ def _load_item(h5py: Any, item: Any, budget: Budget) -> Any:
     if item.dtype.kind not in "biuf":
         return None
     values = _load_numbers(item, budget)
-    matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
         # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about
         # being empty.
-        shape = tuple(int(length) for length in np.ravel(values)[:2])
+        shape = tuple(map(int, np.ravel(values)[:2]))
         if 0 not in shape:
-            raise TableError(
-                f"{item.name!r} is marked as empty, but would be an array of shape {shape}."
-            )
+            problem = f"is marked as empty, but would be an array of shape {shape}."
+            raise TableError(f"{item.name!r} {problem}")
         return np.zeros(shape)
-    if matlab_class in (b"char", "char"):
-        return _to_text(values)
+    if item.attrs.get("MATLAB_class") in (b"char", "char"):
+        return _decode_characters(values)
     return values.T  # MATLAB stores columns first, HDF5 rows first
 
 
 def _load_numbers(item: Any, budget: Budget) -> Any:
-    """Values of an array, after its declared size and where its bytes come from have been looked
-    at."""
+    """Values of an array, after its size and the place of its bytes have been checked."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
     budget.spend_array(item.shape or ())
@@ -241,8 +239,7 @@ def _load_numbers(item: Any, budget: Budget) -> Any:
 
 
 def _check_chunks(item: Any, budget: Budget) -> None:
-    """Refuse chunks of more numbers than they announce: HDF5 takes whatever memory they unpack
-    to."""
+    """Refuse chunks of more numbers than they announce: HDF5 unpacks whatever they hold."""
     chunk_bytes = math.prod(item.chunks) * item.dtype.itemsize
     budget.check(chunk_bytes)  # may be larger than the array
     for k in range(item.id.get_num_chunks()):
@@ -256,16 +253,17 @@ def _load_sparse(h5py: Any, group: Any, budget: Budget) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
     budget.spend_array((n_rows,))
-    items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
-    if not isinstance(items[2], h5py.Dataset):
+    parts = {}
+    for key in ("jc", "data", "ir"):
+        item = _get_item(h5py, group, key)
+        if isinstance(item, h5py.Dataset):
+            parts[key] = np.ravel(_load_numbers(item, budget))
+    if "jc" not in parts:
         raise TableError(f"the sparse array {group.name!r} has no columns.")
-    starts = np.ravel(_load_numbers(items[2], budget))
-    if not all(
-        isinstance(item, h5py.Dataset) for item in items
-    ):  # MATLAB leaves them out if all is zero
-        return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
-    values, rows = (np.ravel(_load_numbers(item, budget)) for item in items[:2])
-    return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
+    shape = (n_rows, len(parts["jc"]) - 1)
+    if len(parts) < 3:  # MATLAB leaves them out if all is zero
+        return scipy.sparse.csr_matrix(shape)
+    return _checked_csr(parts["data"], parts["ir"], parts["jc"], shape)
 
 
 MAT = Format("a MATLAB file", partial(open_arrays, read=read_mat), write_content=_write_mat)

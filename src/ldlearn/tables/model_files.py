@@ -19,33 +19,34 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
 from ldlearn.core.scaling import to_dense
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import ColumnType
-from ldlearn.tables.files import atomic_write, convert_os_errors
+from ldlearn.tables.files import FilePath, atomic_write, convert_os_errors
 from ldlearn.tables.model_schema import find_schema, import_method, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import check_gives_intervals
 
-MAGIC = b"ldlearn-model "
-VERSION = 1
+_MAGIC = b"ldlearn-model "
+_VERSION = 1
 _MAX_JSON_BYTES = 8 << 20  # 140,000 columns
-# Lists and dicts, and values of the JSON: each takes far more memory than the few bytes it is
-# written in.
-_MAX_CONTAINERS, _MAX_VALUES = 200_000, 500_000
+# Lists and dicts, and values of the JSON: each takes far more memory than its few bytes of text.
+_MAX_CONTAINERS = 200_000
+_MAX_VALUES = 500_000
 _MAX_OBJECTS = 5_000
+_MAX_DEPTH = 20
 _MAX_USES = 10  # of an array, on average
 _ARRAY_KINDS = "biuf"
 
 
-def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = False) -> None:
+def save_model(model: Any, path: FilePath, *, intervals: bool = False) -> None:
     """Write a fitted model to a file that is safe to share.
 
     Loading the file runs no code of it. It holds the fitted attributes: for most methods that
@@ -67,9 +68,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         If the model holds something that a file cannot, such as a function.
     """
     if not isinstance(model, TableModel | LabelEstimator):
-        raise ModelFileError(
-            f"Only a TableModel or an estimator of ldlearn can be saved, not {type(model).__name__}."
-        )
+        wanted = "Only a TableModel or an estimator of ldlearn can be saved"
+        raise ModelFileError(f"{wanted}, not {type(model).__name__}.")
     if intervals:
         check_gives_intervals(_estimator_of(model))
         _estimator_of(model).compute_posterior()
@@ -79,11 +79,11 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         "model": encoder.encode(model, type(model).__name__),
         "probe": encoder.encode(_probe_predictions(model), "probe"),
     }
-    with atomic_write(Path(path)) as file:
-        _write_file(file, content, encoder.arrays)
+    with atomic_write(path) as file:
+        _write_content(file, content, encoder.arrays)
 
 
-def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
+def load_model(path: FilePath, method: str | None = None) -> Any:
     """Read a model from a file that `save_model` has written.
 
     No pickle is read, no code of the file runs, no module is imported for its sake; the memory
@@ -107,41 +107,36 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     ModelFileError
         If the file is truncated, changed, from a newer version, hostile, or no model file at all.
     """
-    path, imported = Path(path), set() if method is None else import_method(method)
+    imported = set() if method is None else import_method(method)
     try:
-        with convert_os_errors(path, "read"), path.open("rb") as file:
-            content, arrays = _read_file(file)
+        with convert_os_errors(path, "read"), Path(path).open("rb") as file:
+            content, arrays = _read_content(file)
         decoder = _Decoder(arrays)
-        model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
+        model = decoder.decode(content["model"])
+        expected = decoder.decode(content["probe"])
         _check_consistency(model, expected)
         if method is not None and not (imported and imported <= decoder.names):
-            raise ModelFileError(
-                f"it was not fitted with {method}, a method of another package; leave that out"
-            )
+            problem = f"it was not fitted with {method}, a method of another package"
+            raise ModelFileError(f"{problem}; leave that out")
+        _check_probe_predictions(model, expected, content.get("made_with"))
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {str(error).rstrip('.')}.") from None
     except FileError:
         raise
     # Whatever a damaged file makes the decoder stumble over.
     except Exception as error:
-        raise ModelFileError(
-            f"{path} cannot be loaded: it is damaged ({type(error).__name__})."
-        ) from None
-    _check_probe_predictions(model, expected, content.get("made_with"), path)
+        problem = f"it is damaged ({type(error).__name__})"
+        raise ModelFileError(f"{path} cannot be loaded: {problem}.") from None
     return model
 
 
-def load_table_model(
-    path: str | os.PathLike[str] | TableModel, method: str | None = None
-) -> TableModel:
-    """The model of a file, which must be one for tables; a model that is loaded already comes back
-    as it is."""
+def load_table_model(path: FilePath | TableModel, method: str | None = None) -> TableModel:
+    """The model of a file, which must be one for tables; a model in memory comes back as it is."""
     loaded = path if isinstance(path, TableModel) else load_model(path, method)
     if not isinstance(loaded, TableModel):
-        raise ModelFileError(
-            f"{path}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
-            "ldlearn.tables.load_model."
-        )
+        problem = f"it holds a bare {type(loaded).__name__} without column names"
+        advice = "use it from Python by ldlearn.tables.load_model"
+        raise ModelFileError(f"{path}: {problem}; {advice}.")
     return loaded
 
 
@@ -153,12 +148,10 @@ def _check_consistency(model: Any, probe: Any) -> None:
     if isinstance(model, TableModel):
         labels = list(model.labels)
         same = labels == list(estimator.label_names_) == list(model.facts["label_means"])
-        same &= model.classifier is None or len(labels) == len(model.classifier.label_names_)
-        if (
-            not same
-            or len(model.facts["mean_distribution"]) != len(labels)
-            or not hasattr(estimator, "predict")
-        ):
+        same &= len(model.facts["mean_distribution"]) == len(labels)
+        if model.classifier is not None:
+            same &= len(model.classifier.label_names_) == len(labels)
+        if not same or not hasattr(estimator, "predict"):
             raise ModelFileError("its parts are not those of a table model")
 
 
@@ -166,7 +159,7 @@ class _Encoder:
     """Turns an object into JSON values; the arrays it meets are collected in ``arrays``."""
 
     def __init__(self) -> None:
-        self.arrays: list[NDArray[Any]] = []
+        self.arrays: list[Array] = []
         self._positions: dict[int, int] = {}
 
     def encode(self, value: Any, path: str) -> Any:
@@ -177,53 +170,48 @@ class _Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
-        if type(value) in (
-            list,
-            UserList,
-        ):  # scikit-learn 1.6 wraps a list of columns so that reading it warns
+        # scikit-learn 1.6 wraps a list of columns so that reading it warns.
+        if type(value) in (list, UserList):
             return [self.encode(child, path) for child in value]
         if type(value) is tuple:
-            return {"tuple": [self.encode(child, path) for child in value]}
+            return {"tuple": self.encode(list(value), path)}
         if type(value) is dict and all(type(key) is str for key in value):
-            return {
-                "dict": {key: self.encode(child, f"{path}.{key}") for key, child in value.items()}
-            }
+            return {"dict": self._encode_items(value, path)}
+        if type(value) is np.ndarray and value.dtype.kind in "OU":
+            return {"names": value.tolist()}
         if type(value) is np.ndarray:
-            return (
-                {"names": value.tolist()}
-                if value.dtype.kind in "OU"
-                else {"array": self._add_array(value, path)}
-            )
+            return {"array": self._add_array(value, path)}
         if sparse.issparse(value):
             rows = sparse.csr_array(value)
             parts = [self._add_array(part, path) for part in (rows.data, rows.indices, rows.indptr)]
             return {"csr": parts, "shape": list(rows.shape)}
-        return (
-            None if isinstance(value, np.random.RandomState) else self._encode_object(value, path)
-        )
+        if isinstance(value, np.random.RandomState):
+            return None
+        return self._encode_object(value, path)
+
+    def _encode_items(self, values: dict[str, Any], path: str) -> dict[str, Any]:
+        return {name: self.encode(child, f"{path}.{name}") for name, child in values.items()}
 
     def _encode_object(self, value: Any, path: str) -> Any:
         try:
             schema = schema_of(type(value))
             params, state = schema.split_state(value)
-            coded = [
-                {name: self.encode(child, f"{path}.{name}") for name, child in part.items()}
-                for part in (params, state)
-            ]
-            schema.check(
-                {name: params[name] for name in params if coded[0][name] is not None}, state
-            )
+            coded = self._encode_items(params, path)
+            coded_state = self._encode_items(state, path)
+            for name in coded:
+                if coded[name] is None:  # a random generator has become None
+                    del params[name]
+            schema.check(params, state)
         except ModelFileError as error:
-            raise (
-                error if str(error).startswith(path) else ModelFileError(f"{path}: {error}")
-            ) from None
-        return {"class": schema.name, "params": coded[0], "state": coded[1]}
+            if str(error).startswith(path):
+                raise
+            raise ModelFileError(f"{path}: {error}") from None
+        return {"class": schema.name, "params": coded, "state": coded_state}
 
-    def _add_array(self, array: NDArray[Any], path: str) -> int:
+    def _add_array(self, array: Array, path: str) -> int:
         if array.dtype.kind not in _ARRAY_KINDS:
-            raise ModelFileError(
-                f"{path} is an array of {array.dtype}, which a model file cannot hold."
-            )
+            problem = f"an array of {array.dtype}, which a model file cannot hold"
+            raise ModelFileError(f"{path} is {problem}.")
         # An array that several attributes share is stored once.
         if id(array) not in self._positions:
             self._positions[id(array)] = len(self.arrays)
@@ -234,26 +222,25 @@ class _Encoder:
 class _Decoder:
     """Turns JSON values back into objects."""
 
-    def __init__(self, arrays: list[NDArray[Any]]) -> None:
-        self._arrays, self._n_objects, self._n_indices, self.names = arrays, 0, 0, set[str]()
+    def __init__(self, arrays: list[Array]) -> None:
+        self._arrays = arrays
+        self._n_objects = 0
+        self._n_indices = 0
         self._n_bytes = sum(array.nbytes for array in arrays)
         self._bytes_left = _MAX_USES * self._n_bytes
+        self.names: set[str] = set()
 
     def decode(self, value: Any, depth: int = 0) -> Any:
         """The object that JSON values stand for."""
-        if depth > 20:
+        if depth > _MAX_DEPTH:
             raise ModelFileError("it is nested too deeply")
-        if isinstance(value, list):
-            return [self.decode(child, depth + 1) for child in value]
-        if not isinstance(value, dict):
-            return value
-        if "class" in value:
-            return self._make_object(
-                value["class"], self._decode_items(value["params"], depth), value["state"], depth
-            )
         match value:
+            case list(items):
+                return [self.decode(child, depth + 1) for child in items]
+            case {"class": name, "params": dict(params), "state": dict(state)}:
+                return self._make_object(str(name), params, state, depth)
             case {"tuple": list(items)}:
-                return tuple(self.decode(child, depth + 1) for child in items)
+                return tuple(self.decode(items, depth))
             case {"dict": dict(items)}:
                 return self._decode_items(items, depth)
             case {"names": list(names)}:
@@ -261,88 +248,82 @@ class _Decoder:
             case {"array": int(position)}:
                 return self._take_array(position)
             case {"csr": [data, indices, indptr], "shape": [int(n), int(m)]}:
-                if (
-                    max(n, m) > self._n_bytes
-                ):  # a vector of this length is among the arrays of every model
+                # A vector of such a length is among the arrays of every model.
+                if max(n, m) > self._n_bytes:
                     raise ModelFileError("it holds a matrix of an impossible shape")
-                parts = tuple(self._take_array(position) for position in (data, indices, indptr))
+                parts = tuple(map(self._take_array, (data, indices, indptr)))
                 matrix = sparse.csr_array(parts, shape=(n, m))
                 matrix.check_format(full_check=True)  # compiled loops would go beyond the arrays
                 return matrix
             case {"float": "nan" | "inf" | "-inf" as name}:
                 return float(name)
-        raise ModelFileError(f"it holds something of unknown type {next(iter(value), '')!r:.40}")
+            case dict():
+                kind = next(iter(value), "")
+                raise ModelFileError(f"it holds something of unknown type {kind!r:.40}")
+        return value
 
     def _decode_items(self, values: dict[str, Any], depth: int) -> dict[str, Any]:
         return {key: self.decode(child, depth + 1) for key, child in values.items()}
 
     def _make_object(
-        self, name: Any, params: dict[str, Any], state: dict[str, Any], depth: int
+        self, name: str, params: dict[str, Any], state: dict[str, Any], depth: int
     ) -> Any:
-        schema = find_schema(name := str(name))
+        schema = find_schema(name)
         self.names.add(name)
         if schema is None and re.fullmatch(r"[\w.]{1,99}:\w{1,99}", name):
             raise ModelFileError(
-                f"it was fitted with {name}, a method of another package, which is imported only if you name it; if "
-                f"you know and trust that code, use --method {name} (method= of load_model)"
+                f"it was fitted with {name}, a method of another package, which is imported only "
+                f"if you name it; if you know and trust that code, use --method {name} "
+                "(method= of load_model)"
             )
         if schema is None:
-            raise ModelFileError(
-                f"it names {name[:80]!r}, which is not among the classes a model file may hold"
-            )
+            problem = "which is not among the classes a model file may hold"
+            raise ModelFileError(f"it names {name[:80]!r}, {problem}")
         self._n_objects += 1
         self._n_indices += name == "NearestNeighbors"  # built again from its rows
         if self._n_objects > _MAX_OBJECTS or self._n_indices > 4:
             raise ModelFileError("it holds more objects than any model needs")
+        given = self._decode_items(params, depth)
         attributes = self._decode_items(state, depth)
-        schema.check(params, attributes)
-        return schema.build(params, attributes)
+        schema.check(given, attributes)
+        return schema.build(given, attributes)
 
-    def _take_array(self, position: Any) -> NDArray[Any]:
+    def _take_array(self, position: Any) -> Array:
         if type(position) is not int or not 0 <= position < len(self._arrays):
             raise ModelFileError(f"it refers to the array {position!r:.40}, which it does not hold")
         self._bytes_left -= self._arrays[position].nbytes
-        if (
-            self._bytes_left < 0
-        ):  # sparse matrices are checked, and neighbour indices built, each time
+        # Sparse matrices are checked, and neighbour indices built, each time.
+        if self._bytes_left < 0:
             raise ModelFileError("it refers to its arrays more often than any model needs")
         return self._arrays[position]
 
 
 def _check_json(text: bytes) -> None:
     n_containers = text.count(b"[") + text.count(b"{")
-    if (
-        len(text) > _MAX_JSON_BYTES
-        or n_containers > _MAX_CONTAINERS
-        or text.count(b",") > _MAX_VALUES
-    ):
+    is_small = len(text) <= _MAX_JSON_BYTES and n_containers <= _MAX_CONTAINERS
+    if not is_small or text.count(b",") > _MAX_VALUES:
         raise ModelFileError("it has more names and values than a model file may hold")
 
 
-def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
-    columnwise = [array.flags.f_contiguous and not array.flags.c_contiguous for array in arrays]
-    blobs = [
-        np.ascontiguousarray(a.T if order else a)
-        for a, order in zip(arrays, columnwise, strict=True)
-    ]
-    listed = [
-        [a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)
-    ]
+def _write_content(file: IO[bytes], content: dict[str, Any], arrays: list[Array]) -> None:
+    listed = []
+    blobs = []
+    for array in arrays:
+        columnwise = array.flags.f_contiguous and not array.flags.c_contiguous
+        listed.append([array.dtype.str, list(array.shape), columnwise])
+        if array.size:
+            blobs.append(np.ascontiguousarray(array.T if columnwise else array).data)
     text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode()
     _check_json(text)
-    parts: list[Any] = [
-        len(text).to_bytes(8, "little"),
-        text,
-        *(blob.data for blob in blobs if blob.size),
-    ]
+    parts: list[Any] = [len(text).to_bytes(8, "little"), text, *blobs]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    for part in (MAGIC + b"%d\n" % VERSION, digest.hexdigest().encode() + b"\n", *parts):
-        file.write(part)
+    file.write(_MAGIC + b"%d\n%s\n" % (_VERSION, digest.hexdigest().encode()))
+    file.writelines(parts)
 
 
-def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def _read_content(file: BufferedReader) -> tuple[dict[str, Any], list[Array]]:
     """The JSON values and arrays of a file.
 
     Raises
@@ -351,13 +332,14 @@ def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]
         If it is no model file, comes from a newer version, or is not whole.
     """
     first = file.readline(64)
-    if not first.startswith(MAGIC) or not first.removeprefix(MAGIC).strip().isdigit():
+    version = first.removeprefix(_MAGIC).strip()
+    if not first.startswith(_MAGIC) or not version.isdigit():
         raise ModelFileError("it is no ldlearn model file")
-    if (version := int(first.removeprefix(MAGIC))) > VERSION:
-        raise ModelFileError(
-            f"it was written by a newer ldlearn (format {version}, this one reads up to {VERSION}); upgrade ldlearn"
-        )
-    expected, start = file.readline(65).strip().decode("ascii"), file.tell()
+    if int(version) > _VERSION:
+        formats = f"format {int(version)}, this one reads up to {_VERSION}"
+        raise ModelFileError(f"it was written by a newer ldlearn ({formats}); upgrade ldlearn")
+    expected = file.readline(65).strip().decode("ascii")
+    start = file.tell()
     if hashlib.file_digest(file, "sha256").hexdigest() != expected:
         raise ModelFileError(
             "its checksum is wrong: it is truncated, or was changed or damaged after it was saved"
@@ -376,20 +358,17 @@ def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]
 
 def _read_array(
     file: BufferedReader, end: int, code: str, shape: list[int], columnwise: bool
-) -> NDArray[Any]:
+) -> Array:
     is_possible = len(code) <= len("<f16") and all(type(n) is int and n >= 0 for n in shape)
     # An array without numbers may not have lengths that the others cannot have: results would have
     # them.
-    if (
-        not is_possible
-        or math.prod(n or 1 for n in shape) > end
-        or (dtype := np.dtype(code)).kind not in _ARRAY_KINDS
-    ):
+    is_possible = is_possible and math.prod(n or 1 for n in shape) <= end
+    if not is_possible or np.dtype(code).kind not in _ARRAY_KINDS:
         raise ModelFileError("it holds a non-numeric array, or one of an impossible shape")
-    size = math.prod(shape)
-    if size * dtype.itemsize > end - file.tell():
+    n_bytes = math.prod(shape) * np.dtype(code).itemsize
+    if n_bytes > end - file.tell():
         raise ModelFileError("it lists arrays of more bytes than it has")
-    found = np.frombuffer(bytearray(file.read(size * dtype.itemsize)), dtype)
+    found = np.frombuffer(bytearray(file.read(n_bytes)), code)
     return found.reshape(shape[::-1]).T if columnwise else found.reshape(shape)
 
 
@@ -397,9 +376,8 @@ def _estimator_of(model: Any) -> Any:
     return model.estimator if isinstance(model, TableModel) else model
 
 
-def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
-    """A few made-up rows (or ``X``), and what the model predicts for them; also degrees, if it can
-    enhance."""
+def _probe_predictions(model: Any, X: Any = None) -> dict[str, Array]:
+    """A few made-up rows (or ``X``), and what the model predicts, and enhances, for them."""
     estimator = _estimator_of(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -434,7 +412,7 @@ def _made_up_table(model: TableModel) -> Any:
     return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 
-def _check_probe_predictions(model: Any, expected: Any, made_with: Any, path: Path) -> None:
+def _check_probe_predictions(model: Any, expected: Any, made_with: Any) -> None:
     problem = "gives other predictions than when it was saved"
     try:
         found = _probe_predictions(model, expected["X"])
@@ -444,7 +422,8 @@ def _check_probe_predictions(model: Any, expected: Any, made_with: Any, path: Pa
             return
     except Exception as error:
         problem = f"cannot predict ({type(error).__name__})"
+    versions = f"{made_with!r:.200}, here {installed_versions()}"
     raise ModelFileError(
-        f"{path} cannot be loaded: the model {problem}, so that it is damaged, or "
-        f"was saved with other versions ({made_with!r:.200}, here {installed_versions()}): install them, or fit again."
+        f"the model {problem}, so that it is damaged, or was saved with other versions "
+        f"({versions}): install them, or fit again."
     )

@@ -318,7 +318,8 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
     if name == "any":
         return True
     if name in _SCALARS:
-        return type(value) in _SCALARS[name]
+        plain = value.item() if isinstance(value, np.generic) else value
+        return type(plain) in _SCALARS[name]
     if name in _RECORDS:
         return is_record(value, name, sizes)
     if name == "array":

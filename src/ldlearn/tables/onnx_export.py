@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError
 from ldlearn.learning import MLPLDL, BoostedLDL
-from ldlearn.tables.description import linear_softmax
+from ldlearn.tables.description import softmax_coefficients
 from ldlearn.tables.features import HANDLERS
-from ldlearn.tables.files import write_file
+from ldlearn.tables.files import FilePath, write_file
 from ldlearn.tables.table_model import TableModel
 
 
-def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
+def export_onnx(model: TableModel, path: FilePath) -> None:
     """Write a model as an ONNX file that any ONNX runtime can run without Python.
 
     Inputs are ``numbers``, doubles of shape (n, number of numeric columns), NaN where missing, and
@@ -43,17 +42,15 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the model is of another kind, or has columns of dates or prose.
     """
-    columns = model.types.columns.items()
-    other = [name for name, type_ in columns if HANDLERS[type_].export is None]
-    if other:
-        raise ModelFileError(
-            f"dates and texts such as {other[0]!r} cannot be exported, because ONNX has no way to read them; leave "
-            "them out when fitting (ignore), or put numbers in their place."
-        )
+    for name, type_ in model.types.columns.items():
+        if HANDLERS[type_].export is None:
+            raise ModelFileError(
+                f"dates and texts such as {name!r} cannot be exported, because ONNX has no way to "
+                "read them; leave them out when fitting (ignore), or put numbers in their place."
+            )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
     degrees = _add_prediction(graph, model.estimator, _add_preprocessing(graph, model))
-    graph.node("Identity", [degrees], output="degrees")
-    write_file(path, graph.serialised(model))
+    write_file(path, graph.serialise(model, degrees))
 
 
 def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
@@ -62,80 +59,68 @@ def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
     for handler in HANDLERS.values():
         if handler.export is not None:
             parts += handler.export(model.preprocessing, graph)
-    return graph.node("Concat", parts, axis=1)
+    return graph.node("Concat", *parts, axis=1)
 
 
 def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
     """The prediction of a fitted estimator for the features X."""
-    linear = linear_softmax(estimator)
+    linear = softmax_coefficients(estimator)
     if linear is not None:
-        return graph.softmax(graph.affine(X, linear[0].T, linear[1]))
-    feature_map = getattr(estimator, "feature_map_", None)
-    steps = (
-        [step for _, step in feature_map.steps]
-        if isinstance(feature_map, Pipeline)
-        else [feature_map]
-    )
-    if all(
-        isinstance(step, StandardScaler | Nystroem) and getattr(step, "kernel", "rbf") == "rbf"
-        for step in steps
-    ):
-        near_zero = (
-            X
-            if estimator._offsets is None
-            else graph.node("Sub", [X, graph.constant(estimator._offsets)])
-        )
-        mapped = _map_features(graph, steps, near_zero)
-        return graph.softmax(graph.affine(mapped, estimator.coef_.T, estimator.intercept_))
+        coef, intercept = linear
+        return graph.softmax(X, coef.T, intercept)
+    mapped = _map_features(graph, estimator, X)
+    if mapped is not None:
+        return graph.softmax(mapped, estimator.coef_.T, estimator.intercept_)
+    terms = []
     if isinstance(estimator, StackedLDL):
         weights = zip(estimator.member_weights_, estimator.members_.values(), strict=True)
-        used = [
-            (weight / len(models), model)
-            for weight, models in weights
-            if weight > 0
-            for model in models
-        ]
-        return graph.weighted_sum(
-            [(weight, _add_prediction(graph, model, X)) for weight, model in used]
-        )
+        for weight, models in weights:
+            for model in models if weight > 0 else ():
+                P = _add_prediction(graph, model, X)
+                terms.append(graph.node("Mul", P, weight / len(models)))
+        return graph.node("Sum", *terms)
     if isinstance(estimator, MLPLDL):
-        layers = (estimator.hidden_coef_, estimator.hidden_intercept_)
-        outputs = (estimator.output_coef_, estimator.output_intercept_)
-        hidden = [graph.node("Tanh", [graph.affine(X, V, a)]) for V, a in zip(*layers, strict=True)]
-        networks = [
-            graph.softmax(graph.affine(H, W, b)) for H, W, b in zip(hidden, *outputs, strict=True)
-        ]
-        return graph.weighted_sum([(1.0 / len(networks), P) for P in networks])
+        hidden = zip(estimator.hidden_coef_, estimator.hidden_intercept_, strict=True)
+        outputs = zip(estimator.output_coef_, estimator.output_intercept_, strict=True)
+        for (V, a), (W, b) in zip(hidden, outputs, strict=True):
+            P = graph.softmax(graph.node("Tanh", graph.affine(X, V, a)), W, b)
+            terms.append(graph.node("Mul", P, 1.0 / len(estimator.hidden_coef_)))
+        return graph.node("Sum", *terms)
     if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
-        scores = graph.affine(
-            X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_
-        )
+        intercept = estimator.intercept_
+        scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(intercept))), intercept)
         if estimator.trees_ is not None:
-            scores = graph.node("Add", [scores, _add_trees(graph, estimator, estimator.trees_, X)])
-        return graph.softmax(scores)
+            scores = graph.node("Add", scores, _add_trees(graph, estimator, estimator.trees_, X))
+        return graph.node("Softmax", scores, axis=-1)
     raise ModelFileError(
-        f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, RBF kernels, networks "
-        "or trees without categorical features, which is all that can be exported; fit DLDL or SABFGS."
+        f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, "
+        "RBF kernels, networks or trees without categorical features, which is all that can be "
+        "exported; fit DLDL or SABFGS."
     )
 
 
-def _map_features(graph: _Graph, steps: list[Any], X: str) -> str:
-    """The output of a pipeline of `StandardScaler` and `Nystroem` with an RBF kernel."""
+def _map_features(graph: _Graph, estimator: Any, X: str) -> str | None:
+    """The output of a feature map of `StandardScaler` and RBF `Nystroem`; None of another."""
+    feature_map = getattr(estimator, "feature_map_", None)
+    steps = [feature_map]
+    if isinstance(feature_map, Pipeline):
+        steps = [step for _, step in feature_map.steps]
+    offsets = getattr(estimator, "_offsets", None)
+    if offsets is not None:
+        X = graph.node("Sub", X, offsets)
     for step in steps:
         if isinstance(step, StandardScaler):
-            centred = graph.node("Sub", [X, graph.constant(step.mean_)]) if step.with_mean else X
-            X = graph.node("Div", [centred, graph.constant(step.scale_)])
-        else:
+            centred = graph.node("Sub", X, step.mean_) if step.with_mean else X
+            X = graph.node("Div", centred, step.scale_)
+        elif isinstance(step, Nystroem) and step.kernel == "rbf":
             Z = to_dense(step.components_)
-            squares = graph.node("ReduceSumSquare", [X], axes=[1], keepdims=1)
-            distances = graph.node(
-                "Add", [squares, graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))]
-            )
-            similarities = graph.node(
-                "Exp",
-                [graph.node("Mul", [distances, graph.constant(-(step.gamma or 1.0 / Z.shape[1]))])],
-            )
-            X = graph.node("MatMul", [similarities, graph.constant(step.normalization_.T)])
+            squares = graph.node("ReduceSumSquare", X, axes=[1], keepdims=1)
+            products = graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))
+            distances = graph.node("Add", squares, products)
+            scaled = graph.node("Mul", distances, -(step.gamma or 1.0 / Z.shape[1]))
+            X = graph.node("MatMul", graph.node("Exp", scaled), step.normalization_.T)
+        else:
+            return None
     return X
 
 
@@ -165,8 +150,7 @@ def _add_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
     attributes = {name: np.asarray(values).tolist() for name, values in attributes.items()}
     attributes["nodes_values_as_tensor"] = graph.tensor(threshold[order])
     attributes["target_weights_as_tensor"] = graph.tensor(trees.value[leaves])
-    scores = graph.node("TreeEnsembleRegressor", [X], "ai.onnx.ml", **attributes)
-    return graph.as_double(scores)
+    return graph.ml_node("TreeEnsembleRegressor", X, **attributes)
 
 
 class _Graph:
@@ -177,61 +161,49 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def tensor(self, values: Any, dtype: type = np.float64, name: str | None = None) -> Any:
+    def tensor(self, values: Any, name: str | None = None) -> Any:
+        dtype = np.int64 if isinstance(values, int) else np.float64
         return self._onnx.numpy_helper.from_array(np.array(values, dtype=dtype, order="C"), name)
 
-    def constant(self, values: Any, dtype: type = np.float64) -> str:
-        name = f"constant_{len(self._constants)}"
-        self._constants.append(self.tensor(values, dtype, name))
-        return name
-
-    def node(
-        self,
-        operator: str,
-        inputs: list[str],
-        domain: str = "",
-        output: str = "",
-        **attributes: Any,
-    ) -> str:
-        output = output or f"{operator}_{len(self._nodes)}"
-        self._nodes.append(
-            self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes)
-        )
+    def node(self, operator: str, *inputs: Any, domain: str = "", **attributes: Any) -> str:
+        """The output of an operator; inputs are names of outputs, or constants."""
+        names = []
+        for value in inputs:
+            if not isinstance(value, str):
+                name = f"constant_{len(self._constants)}"
+                self._constants.append(self.tensor(value, name))
+                value = name
+            names.append(value)
+        output = f"{operator}_{len(self._nodes)}"
+        make_node = self._onnx.helper.make_node
+        self._nodes.append(make_node(operator, names, [output], domain=domain, **attributes))
         return output
 
-    def as_double(self, name: str) -> str:
-        """The operators of ``ai.onnx.ml`` give single precision."""
-        return self.node("Cast", [name], to=self._onnx.TensorProto.DOUBLE)
+    def ml_node(self, operator: str, X: str, **attributes: Any) -> str:
+        """The output of an operator of ``ai.onnx.ml``, which is in single precision, as doubles."""
+        single = self.node(operator, X, domain="ai.onnx.ml", **attributes)
+        return self.node("Cast", single, to=self._onnx.TensorProto.DOUBLE)
 
     def affine(self, X: str, coef: Any, intercept: Any) -> str:
-        return self.node(
-            "Add", [self.node("MatMul", [X, self.constant(coef)]), self.constant(intercept)]
-        )
+        return self.node("Add", self.node("MatMul", X, coef), intercept)
 
-    def softmax(self, scores: str) -> str:
-        return self.node("Softmax", [scores], axis=-1)
+    def softmax(self, X: str, coef: Any, intercept: Any) -> str:
+        return self.node("Softmax", self.affine(X, coef, intercept), axis=-1)
 
-    def weighted_sum(self, terms: list[tuple[float, str]]) -> str:
-        return self.node(
-            "Sum", [self.node("Mul", [term, self.constant(weight)]) for weight, term in terms]
-        )
-
-    def serialised(self, model: TableModel) -> bytes:
-        helper, types = self._onnx.helper, self._onnx.TensorProto
-        columns = {
-            "numbers": (types.DOUBLE, model.numeric),
-            "texts": (types.STRING, model.categorical),
-        }
-        inputs = [
-            helper.make_tensor_value_info(name, kind, [None, len(names)])
-            for name, (kind, names) in columns.items()
-            if names
-        ]
-        output = helper.make_tensor_value_info("degrees", types.DOUBLE, [None, len(model.labels)])
-        graph = helper.make_graph(self._nodes, "ldlearn", inputs, [output], self._constants)
+    def serialise(self, model: TableModel, degrees: str) -> bytes:
+        helper = self._onnx.helper
+        types = self._onnx.TensorProto
+        nodes = [*self._nodes, helper.make_node("Identity", [degrees], ["degrees"])]
+        names = {"numbers": model.numeric, "texts": model.categorical, "degrees": model.labels}
+        values = []
+        for name, columns in names.items():
+            kind = types.STRING if name == "texts" else types.DOUBLE
+            values.append(helper.make_tensor_value_info(name, kind, [None, len(columns)]))
+        *inputs, output = values
+        inputs = [value for value in inputs if names[value.name]]
+        graph = helper.make_graph(nodes, "ldlearn", inputs, [output], self._constants)
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
         made = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="ldlearn")
-        names = {"numbers": model.numeric, "texts": model.categorical, "degrees": model.labels}
         helper.set_model_props(made, {key: "\n".join(value) for key, value in names.items()})
         self._onnx.checker.check_model(made)
         return bytes(made.SerializeToString())

@@ -6,24 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import Columns, check_distinct, find_columns, find_marked_labels
+from ldlearn.tables.columns import check_distinct, find_columns, find_marked_labels
 from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput, is_gzip
+from ldlearn.tables.options import Columns
 from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
-CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
+_CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 ROW_BYTES = 16  # beside its cells: its number, and its degrees
-_TEXT_COLUMN_BYTES = (
-    32 << 10
-)  # not of memory: each takes about 3 ms of work, so that 4,000 take 12 s
+# Not of memory: each takes about 3 ms of work, so that 4,000 take 12 s.
+_TEXT_COLUMN_BYTES = 32 << 10
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 
@@ -87,59 +86,53 @@ class Source:
 
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """Groups of columns as matrices of numbers; features may come sparse."""
-        matrices: dict[str, NDArray[Any]] = {}
-        n_rows, wanted = 0, [i for positions in groups.values() for i in positions]
-        for block in self._read_blocks(dict.fromkeys(wanted, "any")):
-            for field, positions in groups.items():
-                piece = to_matrix(block[positions], [self.names[i] for i in positions])
-                matrix = matrices.setdefault(
-                    field, np.empty((0, len(positions)), dtype=piece.dtype)
-                )
-                matrix.resize(
-                    (n_rows + len(piece), len(positions)), refcheck=False
-                )  # moves pages, copies nothing
-                matrix[n_rows:] = piece
+        matrices = {field: np.empty((0, len(group))) for field, group in groups.items()}
+        n_rows = 0
+        for block in self._read_blocks(dict.fromkeys(chain(*groups.values()), "any")):
+            for field, group in groups.items():
+                piece = to_matrix(block[group], [self.names[i] for i in group])
+                if not n_rows:
+                    matrices[field] = np.empty((0, len(group)), dtype=piece.dtype)
+                # Moves pages, copies nothing.
+                matrices[field].resize((n_rows + len(piece), len(group)), refcheck=False)
+                matrices[field][n_rows:] = piece
             n_rows += len(block)
-        return matrices or {
-            field: np.empty((0, len(positions))) for field, positions in groups.items()
-        }
+        return matrices
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
-        """The columns in ``kinds`` in tables of a limited number of rows: frames, or a
-        `SparseTable` each."""
+        """The columns in ``kinds``, some rows at a time: frames, or a `SparseTable` each."""
         step = rows_per_chunk(8 * len(kinds))
         for table in self._read_tables(kinds, times=STREAMED):
             for start in range(0, len(table), step):
                 yield table.iloc[start : start + step]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it;
-        at least one."""
-        tables = [table for table in self._read_tables(kinds) if len(table)]
+        """All rows, at least one, in one frame; in a `SparseTable` if ``sparse`` allows it."""
+        tables = list(filter(len, self._read_tables(kinds)))
         if not tables:
             raise TableError("the table has no rows.")
-        if sparse and all(isinstance(table, SparseTable) for table in tables):
-            matrix = scipy.sparse.vstack([table.matrix for table in tables], format="csr")
-            frame = import_pandas().concat([table.frame for table in tables])
-            return replace(tables[0], frame=frame, matrix=matrix)
-        frames = [table.to_frame() if isinstance(table, SparseTable) else table for table in tables]
-        return frames[0] if len(frames) == 1 else import_pandas().concat(frames)
+        if len(tables) > 1:
+            return import_pandas().concat(tables)
+        # A file of sparse columns is one block.
+        table = tables[0]
+        return table.to_frame() if isinstance(table, SparseTable) and not sparse else table
 
     def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
-        # Reversed, so that of two columns of one name the first is taken.
-        place = {name: i for i, name in reversed(list(enumerate(self.names)))}
-        for block in self._read_blocks({place[name]: kind for name, kind in kinds.items()}, times):
-            yield rename_columns(block, self.names)
+        positions: dict[str, int] = {}
+        for i, name in enumerate(self.names):
+            positions.setdefault(name, i)  # of two columns of one name the first is taken
+        wanted = {positions[name]: kind for name, kind in kinds.items()}
+        for block in self._read_blocks(wanted, times):
+            yield _rename_columns(block, self.names)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; see `ldlearn.tables.columns`."""
         return find_columns(self.names, choice, option)
 
     def default_features(self, taken: set[int]) -> list[int]:
-        """The features where none were chosen: those marked in the file, or all columns that are
-        not something else."""
+        """The features where none were chosen: those marked in the file, or all other columns."""
         known = range(len(self.names)) if self.features is None else self.features
-        other = {i for positions in self.labels.values() for i in positions} | taken
+        other = taken.union(*self.labels.values())
         return [i for i in known if i not in other]
 
     def _read_blocks(self, kinds: Mapping[int, Kind], times: int = 1) -> Iterator[Any]:
@@ -161,9 +154,7 @@ class Source:
             self._check_text_columns(texts.shape[1])
             # Other files are as long as their texts, and streams give them back.
             if times == 1 and is_gzip(self.input.table):
-                needed += sum(
-                    len(cell) for cell in texts.to_numpy().ravel() if isinstance(cell, str)
-                )
+                needed += sum(map(text_length, texts.to_numpy().ravel()))
             self.budget.check(needed + self.text_bytes, times)
             yield block
 
@@ -172,16 +163,14 @@ class Source:
         self.budget.check_columns(count, _TEXT_COLUMN_BYTES)
 
     def _set_names(self, names: list[str]) -> None:
-        """Take the names of a header without spaces around them, and find those that mark
-        labels."""
+        """Take the names of a header without spaces around them, and find marked labels."""
         self.budget.check_columns(len(names))
         self.names = [name.strip() for name in names]
         self.labels = find_marked_labels(self.names)
 
 
 class RowSource(Source):
-    """A table of a format that gives one row after the other; it sets ``_rows`` and implements
-    `_column`."""
+    """A table that gives one row after the other; it sets ``_rows`` and implements `_column`."""
 
     _rows: Iterator[Any]
     cell_bytes = 16  # a number, and where it is
@@ -189,10 +178,10 @@ class RowSource(Source):
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
         first = 1
-        while rows := take_rows(self._rows, rows_per_chunk(128 * len(kinds)), self.budget):
-            yield make_frame(
-                {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}, first
-            )
+        step = rows_per_chunk(128 * len(kinds))
+        while rows := take_rows(self._rows, step, self.budget):
+            columns = {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}
+            yield make_frame(columns, first)
             first += len(rows)
 
     def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
@@ -213,18 +202,21 @@ def take_rows(rows: Iterator[Any], count: int, budget: Budget) -> list[Any]:
 
 def rows_per_chunk(row_bytes: int) -> int:
     """How many rows of so many bytes are read at a time."""
-    return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, row_bytes)))
+    return min(CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, row_bytes)))
 
 
 def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
-    """Cells of a row-wise format: floats if there are only numbers and nulls; all else stays as it
-    is."""
+    """Cells of a row-wise format: floats if all are numbers and nulls; else as they are."""
     values = np.fromiter(cells, dtype=object, count=len(cells))
-    if kind != "any" or not {type(cell) for cell in cells} <= {int, float, type(None)}:
-        return values
-    with suppress(OverflowError):  # an integer no float can hold
-        return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+    if kind == "any" and set(map(type, cells)) <= {int, float, type(None)}:
+        with suppress(OverflowError):  # an integer no float can hold
+            return values.astype(np.float64)
     return values
+
+
+def text_length(cell: object) -> int:
+    """Characters of a cell that is a text."""
+    return len(cell) if isinstance(cell, str) else 0
 
 
 def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
@@ -237,24 +229,20 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     frame = pandas.DataFrame(block, index=index, columns=numbers)
     if len(numbers) == len(columns):
         return frame
-    texts = {i: values for i, values in columns.items() if values.dtype.kind in "OU"}
-    objects = np.empty((len(texts), len(index)), dtype=object)
-    for place, values in zip(objects, texts.values(), strict=True):
-        place[:] = values
-    parts = [frame, pandas.DataFrame(objects.T, index, list(texts), dtype=object)]
-    known = {*numbers, *texts}
-    others = {i: pandas.Series(values, index) for i, values in columns.items() if i not in known}
-    return pandas.concat([*parts, pandas.DataFrame(others, index)], axis=1)[list(columns)]
+    others = {}
+    for i in columns.keys() - numbers:
+        dtype = object if columns[i].dtype.kind == "U" else columns[i].dtype
+        others[i] = pandas.Series(columns[i], index, dtype=dtype)
+    return pandas.concat([frame, pandas.DataFrame(others, index)], axis=1)[list(columns)]
 
 
 def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
-    """The numbers of a frame whose columns have these names in messages; float32 if all of them
-    are."""
+    """The numbers of a frame whose columns have these names in messages; or all are float32."""
     dtypes = list(frame.dtypes)
-    if not all(dtype.kind in "biuf" for dtype in dtypes):
-        columns = zip(frame.items(), names, strict=True)
-        return np.column_stack([to_numbers(values, name) for (_, values), name in columns])
-    return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
+    if all(dtype.kind in "biuf" for dtype in dtypes):
+        return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
+    columns = [frame.iloc[:, j] for j in range(len(dtypes))]
+    return np.column_stack(list(map(to_numbers, columns, names)))
 
 
 @dataclass(frozen=True)
@@ -304,9 +292,8 @@ class SparseTable:
     def __getitem__(self, name: str) -> Any:
         if name not in self.column_positions:
             return self.frame[name]
-        return import_pandas().Series(
-            self.matrix[:, [self.column_positions[name]]].toarray()[:, 0], index=self.index
-        )
+        column = self.matrix[:, [self.column_positions[name]]].toarray()[:, 0]
+        return import_pandas().Series(column, index=self.index)
 
     @cached_property
     def column_positions(self) -> dict[str, int]:
@@ -322,19 +309,14 @@ class SparseTable:
         # Choosing columns of a matrix by rows copies all of it.
         if names == self.names:
             return self
-        return replace(
-            self,
-            matrix=self.matrix[:, [self.column_positions[name] for name in names]],
-            names=names,
-        )
+        columns = [self.column_positions[name] for name in names]
+        return replace(self, matrix=self.matrix[:, columns], names=names)
 
     def to_frame(self) -> Any:
         """All columns as a frame, zeros included."""
         pandas = import_pandas()
         self.budget.check(8 * len(self) * len(self.names))
-        # Names as Python objects: those of Arrow's kind are slow to go through.
-        names = pandas.Index(self.names, dtype=object)
-        dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
+        dense = pandas.DataFrame(self.matrix.toarray(), self.index, _as_index(self.names))
         return pandas.concat([dense, self.frame], axis=1)
 
 
@@ -356,25 +338,25 @@ def as_frame(table: Any) -> Any:
         return table
     if not isinstance(table, import_pandas().DataFrame):
         if not hasattr(table, "to_pandas"):
-            raise TableError(
-                f"A table with named columns is needed (a data frame), got {type(table).__name__}."
-            )
+            needed = "A table with named columns is needed (a data frame)"
+            raise TableError(f"{needed}, got {type(table).__name__}.")
         table = table.to_pandas()
     names = [str(name) for name in table.columns]
     check_distinct(names)
     return table.set_axis(names, axis=1) if names != list(table.columns) else table
 
 
-def rename_columns(table: Any, names: Sequence[str]) -> Any:
+def _rename_columns(table: Any, names: Sequence[str]) -> Any:
     """A frame or `SparseTable` whose columns are positions, with these names instead."""
     if isinstance(table, SparseTable):
-        return replace(
-            table, frame=rename_columns(table.frame, names), names=[names[i] for i in table.names]
-        )
-    # Names as Python objects: those of Arrow's kind are slow to go through.
-    return table.set_axis(
-        import_pandas().Index([names[i] for i in table.columns], dtype=object), axis=1
-    )
+        frame = _rename_columns(table.frame, names)
+        return replace(table, frame=frame, names=[names[i] for i in table.names])
+    return table.set_axis(_as_index([names[i] for i in table.columns]), axis=1)
+
+
+def _as_index(names: Sequence[str]) -> Any:
+    """Names as Python objects: those of Arrow's kind are slow to go through."""
+    return import_pandas().Index(names, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -382,6 +364,5 @@ class _RowIndexer:
     table: SparseTable
 
     def __getitem__(self, rows: Any) -> SparseTable:
-        return replace(
-            self.table, frame=self.table.frame.iloc[rows], matrix=self.table.matrix[rows]
-        )
+        table = self.table
+        return replace(table, frame=table.frame.iloc[rows], matrix=table.matrix[rows])

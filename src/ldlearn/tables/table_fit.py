@@ -1,14 +1,12 @@
-"""Fit a model on a table or a table file, as the command `fit` does: with scores on held-out rows,
-and warnings."""
+"""Fit a model on a table, as the command `fit` does: with scores on held-out rows, and warnings."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from ldlearn._messages import format_list
@@ -16,6 +14,7 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.core.row_groups import Groups, count_groups, rows_of_groups
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError
 from ldlearn.metrics.against_baselines import (
     Score,
@@ -24,34 +23,29 @@ from ldlearn.metrics.against_baselines import (
     score_with_baselines,
 )
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import Columns
-from ldlearn.tables.files import prefix_errors, sha256_of
-from ldlearn.tables.formats import check_output
-from ldlearn.tables.labelled_table import FitOptions, LabelledTable, find_groups, read_labelled
-from ldlearn.tables.model_files import save_model
+from ldlearn.tables.files import ReadingOptions, prefix_errors, sha256_of
+from ldlearn.tables.labelled_table import LabelledTable, find_groups, read_labelled
+from ldlearn.tables.options import ColumnOptions, Columns
 from ldlearn.tables.table_labels import TrainingTargets, are_logical, mean_distribution
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.writing import check_gives_intervals
 
-Matrix = NDArray[np.float64]
+_MAX_CLASSIFIER_SIZE = 3_000_000  # numbers times labels that a plain classifier is fitted on
+_RARE = 5  # rows with a label, below which its degrees are unreliable
 
 
 def fit_table(
     data: Any,
     labels: Columns,
-    output: str | None = None,
     *,
-    embedding: Any = None,
     method: Any = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
+    embedding: Any = None,
     holdout: float = 0.2,
     seed: int = 0,
-    intervals: bool = False,
-    zeros: str | None = None,
-    overwrite: bool = True,
-    **options: Unpack[FitOptions],
+    columns: ColumnOptions = ColumnOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> TableModel:
-    """Fit a model on a table, validate it on held-out rows, and write the model file.
+    """Fit a model on a table, and validate it on held-out rows; `save_model` writes it to a file.
 
     Its ``facts`` are figures of the data, scores on the held-out rows, and warnings.
 
@@ -62,58 +56,21 @@ def fit_table(
     labels : str or sequence
         The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas. Or one
         column that holds lists of labels.
-    output : str, optional
-        The model file to write.
-    features : str or sequence, optional
-        Feature columns; by default all others.
-    numeric, categorical, datetime, text, ignore : str or sequence, optional
-        Those among them to be taken for numbers, categories (codes), dates or prose, or left out,
-        whatever they look like; see `TableModel.fit`.
-    embedding : transformer, optional
-        What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
-    id : str, optional
-        The identifier column.
-    groups : str, optional
-        A column that names groups of rows that belong together, such as the patient, the author or
-        the photo; it is no feature. A group is held out as a whole, standard errors are those of
-        independent groups, and methods that take ``groups`` get them. A missing value is an error.
-        Rows with equal features are kept together in any case, so that groups with such rows count
-        as one.
     method : str or estimator, default="DLDL"
         See `ldlearn.compose.method_names`; or anything of the library that predicts, unfitted.
     params : mapping, optional
         Parameters of a method that is given by name.
+    embedding : transformer, optional
+        What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
     holdout : float, default=0.2
         Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for
         none. The model that is returned is fitted on all rows.
     seed : int, default=0
         Of the random choice of these rows.
-    intervals : bool, default=False
-        Whether the model file is to hold what intervals and the flag of far rows need; see
-        `save_model`.
-    zeros : {"none", "less"}, optional
-        What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none"
-        and reports the mean number of positive labels.
-    kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows,
-        have to be declared.
-    separator : str, optional
-        What separates labels in one column of lists; found by default.
-    blank : float, optional
-        Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if
-        more than 10 % are empty and all others positive, this has to be stated.
-    empty_rows : {"error", "drop", "unknown"}, default="error"
-        Rows whose labels are all 0: an error, left out, or labels that are unknown.
-    format : str, optional
-        Format of the table, if it cannot be inferred from its name.
-    dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table; they are detected if not given.
-    on_message : callable, optional
-        Called with messages about anything unusual in the table; by default they become warnings.
-    overwrite : bool, default=True
-        Whether an existing output is replaced.
-    progress : callable, optional
-        Reports the progress; see `ldlearn.tables.files.Progress`.
+    columns : ColumnOptions, optional
+        Which columns are features, the types of some, the identifier, and how labels are read.
+    reading : ReadingOptions, optional
+        How a file is read, and where messages and progress are reported.
 
     Returns
     -------
@@ -131,45 +88,49 @@ def fit_table(
     """
 
     def make_estimator(logical: bool = True) -> Any:
-        return make_predictor(method, params, logical, zeros) if isinstance(method, str) else method
+        if isinstance(method, str):
+            return make_predictor(method, params, logical, columns.zeros)
+        return method
 
-    if not isinstance(method, str) and (params or zeros):
+    if not isinstance(method, str) and (params or columns.zeros):
         raise ParameterError(
             "params and zeros are for a method given by name; set them in the estimator."
         )
     if not 0 <= holdout < 1:
         raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
-    if output is not None:
-        check_output(output, [data] if isinstance(data, str) else [], overwrite=overwrite)
-    estimator = make_estimator()  # wrong parameters fail before the table is read
-    if intervals:
-        check_gives_intervals(estimator)
-    table = read_labelled(data, labels, options)
-    with prefix_errors(table.input.where), table.input.reading.progress("fitting", None):
-        estimator = make_estimator(table.labels.is_logical)
+    make_estimator()  # wrong parameters fail before the table is read
+    table = read_labelled(data, labels, columns, reading)
+    estimator = make_estimator(table.labels.is_logical)
+    with prefix_errors(table.input.where), reading.progress("fitting", None):
         model = _fit_and_validate(table, estimator, embedding, holdout, seed)
     model.facts["source"] = describe_origin(table.input.where)
-    if (
-        table.input.reading.on_message is not None
-        and zeros is None
-        and "zeros" not in (params or {})
-    ):
-        table.labels.report_zeros(estimator, table.input.reading.on_message)
-    if output is not None:
-        save_model(model, output, intervals=intervals)
+    report_assumed_zeros(table, estimator, columns, params)
     return model
+
+
+def report_assumed_zeros(
+    table: LabelledTable,
+    estimator: Any,
+    columns: ColumnOptions,
+    params: Mapping[str, Any] | None,
+) -> None:
+    """Report what a 0 is taken for, unless the user says what it means."""
+    on_message = table.input.reading.on_message
+    if on_message is not None and columns.zeros is None and "zeros" not in (params or {}):
+        table.labels.report_zeros(estimator, on_message)
 
 
 def describe_origin(name: str) -> dict[str, str]:
     """Name and checksum of a table file, date and version of ldlearn: for the card of a model."""
-    path, today, version = (
-        Path(name),
-        f"{datetime.now(UTC):%Y-%m-%d}",
-        installed_versions()["ldlearn"],
-    )
-    checksum = {"sha256": sha256_of(path)} if path.is_file() else {}
-    name = path.name.encode(errors="backslashreplace").decode()  # it need not be UTF-8
-    return {"file": name, "date": today, "ldlearn": version} | checksum
+    path = Path(name)
+    origin = {
+        "file": path.name.encode(errors="backslashreplace").decode(),  # it need not be UTF-8
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "ldlearn": installed_versions()["ldlearn"],
+    }
+    if path.is_file():
+        origin["sha256"] = sha256_of(path)
+    return origin
 
 
 def _fit_and_validate(
@@ -179,19 +140,20 @@ def _fit_and_validate(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
-    named = table.named_groups
-    groups, _ = find_groups(X, named)
-    if holdout > 0 and targets.kind == "0/1":
-        model.classifier = _fit_classifier(model.estimator, X, targets.truth, named)
-    held: dict[str, Any] | str = "none were asked for"
+    found: dict[str, Any] | str = "none were asked for"
     if holdout > 0:
-        held = _score_held_out(table, model, targets, groups, embedding, holdout, seed)
-    if isinstance(held, dict):
-        model.facts["holdout"] = held
-        scores = [] if held["better_than_baselines"] else [describe_signal(held)]
-        scores += [describe_classifier(held)]
+        if targets.kind == "0/1":
+            model.classifier = _fit_plain_classifier(
+                model.estimator, X, targets.truth, table.named_groups
+            )
+        groups, _ = find_groups(X, table.named_groups)
+        found = _score_held_out(table, model, targets, groups, embedding, holdout, seed)
+    if isinstance(found, str):
+        scores = [f"The model was not validated on held-out rows: {found}."]
     else:
-        scores = [f"The model was not validated on held-out rows: {held}."]
+        model.facts["holdout"] = found
+        scores = [] if found["better_than_baselines"] else [describe_signal(found)]
+        scores.append(describe_classifier(found))
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
         *_check_labels(targets.truth, model.labels),
@@ -211,114 +173,118 @@ def _score_held_out(
     seed: int,
 ) -> dict[str, Any] | str:
     """Scores of a model fitted without some groups of rows on these rows, or why there are none."""
-    n_rows, n_groups = len(groups), count_groups(groups)
-    if n_rows < 30:
-        return f"{n_rows} rows are too few to hold some out"
+    n_groups = count_groups(groups)
+    if len(groups) < 30:
+        return f"{len(groups)} rows are too few to hold some out"
     # One group has no standard error.
     n_test = min(max(2, round(share * n_groups)), n_groups - 1)
     if n_test < 2:
-        return f"with equal rows taken together there are {n_groups} groups, and no more than one can be held out"
+        return (
+            f"with equal rows taken together there are {n_groups} groups, "
+            "and no more than one can be held out"
+        )
     order = np.random.default_rng(seed).permutation(n_groups)
-    test, train = (
-        np.sort(rows_of_groups(groups, part)) for part in (order[:n_test], order[n_test:])
-    )
+    test = np.sort(rows_of_groups(groups, order[:n_test]))
+    train = np.sort(rows_of_groups(groups, order[n_test:]))
+    training_table = table.take(train)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # A clone of the estimator; the types of columns are those of all rows, so that both
             # models see the same features.
             part, X, _ = TableModel.fit_labelled(
-                table.take(train), model.estimator, embedding, model.types
+                training_table, model.estimator, embedding, model.types
             )
-            X_test = part.transform(
-                table.frame.iloc[test], CellReport(table.input.reading.dialect.decimal)
-            )
+            report = CellReport(table.input.reading.dialect.decimal)
+            X_test = part.transform(table.frame.iloc[test], report)
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a
     # model.
     except ValueError as error:
         return f"a fit without them failed ({error})"
-    logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
+    logical = targets.kind == "0/1"
+    T = targets.truth[train]
+    T_test = targets.truth[test]
     if len(np.unique(groups[test][scorable_rows(T_test, logical)])) < 2:
         return "hardly any of them has a label that is known"
-    named = table.take(train).named_groups
-    fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T, named)
-    classifier = None if fitted is None else np.asarray(fitted.predict(X_test))
+    by_classifier = None
+    if model.classifier is not None:
+        classifier = _fit_plain_classifier(model.estimator, X, T, training_table.named_groups)
+        by_classifier = None if classifier is None else classifier.predict(X_test)
     found = score_with_baselines(
-        T_test, P, mean_distribution(T), classifier, logical, groups=groups[test]
+        T_test, P, mean_distribution(T), by_classifier, logical, groups=groups[test]
     )
     found["scores"] = [score.as_dict() for score in found["scores"]]
     return found | {"share": float(share), "seed": seed}
 
 
-def _fit_classifier(
-    estimator: Any, X: Any, T: Matrix, groups: Groups | None = None, max_size: int = 3_000_000
-) -> Any:
+def _fit_plain_classifier(estimator: Any, X: Any, T: Array, groups: Groups | None) -> Any:
     """The plain classifier that a method is compared with, for the same meaning of 0.
 
-    None if it is the method itself, would be slow (numbers times labels above ``max_size``) or
-    fails: validation does not depend on it.
+    None if it is the method itself, would be slow or fails: validation does not depend on it.
     """
-    zeros: Literal["none", "less"] = "none" if get_tags(estimator).keeps_zeros else "less"
     # A classifier refuses rows without a positive label.
     rows = np.nansum(T, axis=1) > 0
-    if isinstance(estimator, FromClassifier) or rows.sum() * X.shape[1] * T.shape[1] > max_size:
+    size = rows.sum() * X.shape[1] * T.shape[1]
+    if isinstance(estimator, FromClassifier) or size > _MAX_CLASSIFIER_SIZE:
         return None
+    classifier = plain_classifier("none" if get_tags(estimator).keeps_zeros else "less")
+    if groups is not None:
+        groups = groups[rows]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(zeros).fit(
-                X[rows], T[rows], groups=None if groups is None else groups[rows]
-            )
+            classifier.fit(X[rows], T[rows], groups=groups)
     except ValueError:
         return None
-    del found.label_distributions_  # only its predictions are needed
-    return found
+    del classifier.label_distributions_  # only its predictions are needed
+    return classifier
 
 
 def describe_classifier(found: dict[str, Any], logical: bool = True) -> str:
-    """That a plain classifier has the better scores (see `score_with_baselines`), if it has by more
-    than chance."""
-    gain, error = found["classifier_gain"], found["classifier_error"]
+    """That a plain classifier has the better scores, if it has by more than chance.
+
+    ``found`` is what `score_with_baselines` returns.
+    """
+    gain = found["classifier_gain"]
+    error = found["classifier_error"]
     if gain is None or not clearly_better(gain, error, found["groups"]):
         return ""
-    interval = (
-        f"{gain:.3g} per row, 95 % interval {gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}"
-    )
+    low = gain - 1.96 * error
+    high = gain + 1.96 * error
+    interval = f"{gain:.3g} per row, 95 % interval {low:.3g} to {high:.3g}"
     if not logical:
         return f"A plain classifier predicts the degrees better (by {interval})."
     return (
-        f"A plain classifier predicts 0/1 labels better (log-likelihood higher by {interval}); this does not show "
-        "that its degrees are better."
+        f"A plain classifier predicts 0/1 labels better (log-likelihood higher by {interval}); "
+        "this does not show that its degrees are better."
     )
 
 
 def describe_signal(held: dict[str, Any]) -> str:
     """Whether the features are informative, by the scores on held-out rows, as a sentence."""
-    rows, gain, error = f"{held['rows']:,} held-out rows", held["advantage"], held["standard_error"]
+    rows = f"{held['rows']:,} held-out rows"
+    gain = held["advantage"]
+    error = held["standard_error"]
     if held["groups"] < held["rows"]:
         rows += f" in {held['groups']:,} groups"
-    likelihood_gain, likelihood_error = held["likelihood_gain"], held["likelihood_error"]
+    finding = "the predictions are{} better than the same mean distribution for every row"
     less_likely = ""
-    if likelihood_gain is None:
-        finding = "the predictions are{} better than the same mean distribution for every row"
-    else:
+    if held["likelihood_gain"] is not None:
         finding = (
             "labels are{} likelier if one prediction for all rows is moved towards the predictions"
+            f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
         )
-        finding += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
-        if clearly_better(-likelihood_gain, likelihood_error, held["groups"]):
-            less_likely = (
-                "less likely under the predictions than under the mean of the training rows"
-            )
-            less_likely += f" (log-likelihood per row {likelihood_gain:+.3f}, standard error {likelihood_error:.3f})"
+        less_likely = _describe_lower_likelihood(held)
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
     if gain == error == 0:
         return f"No evidence: the labels of {rows} fit every prediction equally well."
     if clearly_better(gain, error, held["groups"]):
-        exaggerated = "Differences between rows may be exaggerated."
-        return f"Informative features, but: on {rows} {finding.format('')} and {less_likely}. {exaggerated}"
+        return (
+            f"Informative features, but: on {rows} {finding.format('')} and {less_likely}. "
+            "Differences between rows may be exaggerated."
+        )
     also = f" Labels are {less_likely}." if less_likely else ""
     if gain > error:
         chance = "but the difference may be chance; use more rows."
@@ -327,22 +293,35 @@ def describe_signal(held: dict[str, Any]) -> str:
     return f"Uninformative features: on {rows} {finding.format(' no')}. {unreliable}{also}"
 
 
-def _check_labels(T: Matrix, labels: Sequence[str], rare: int = 5) -> list[str]:
+def _describe_lower_likelihood(held: dict[str, Any]) -> str:
+    gain = held["likelihood_gain"]
+    error = held["likelihood_error"]
+    if not clearly_better(-gain, error, held["groups"]):
+        return ""
+    return (
+        "less likely under the predictions than under the mean of the training rows"
+        f" (log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
+    )
+
+
+def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
     """Warnings about labels that are constant or positive in few rows."""
-    positive, observed = (T > 0).sum(axis=0), (~np.isnan(T)).sum(axis=0)
-    groups = {
-        "Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0
-    }
+    positive = (T > 0).sum(axis=0)
+    observed = (~np.isnan(T)).sum(axis=0)
+    found = {"Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0}
     if are_logical(T):
-        message = "Labels always positive (1 wherever they are known; use --blank 0 if an empty cell means no)"
-        groups[message] = (positive == observed) & (observed > 0)
-        message = f"Rare labels (1 in fewer than {rare} rows, so their degrees are unreliable)"
-        groups[message] = (positive > 0) & (positive < min(rare, len(T)))
-    return [
-        f"{text}: {format_list(np.compress(found, labels).tolist())}."
-        for text, found in groups.items()
-        if found.any()
-    ]
+        found[
+            "Labels always positive (1 wherever they are known; "
+            "use --blank 0 if an empty cell means no)"
+        ] = (positive == observed) & (observed > 0)
+        found[f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are unreliable)"] = (
+            positive > 0
+        ) & (positive < min(_RARE, len(T)))
+    warnings = []
+    for text, mask in found.items():
+        if mask.any():
+            warnings.append(f"{text}: {format_list(np.compress(mask, labels).tolist())}.")
+    return warnings
 
 
 def held_out_scores(facts: dict[str, Any]) -> list[Score]:

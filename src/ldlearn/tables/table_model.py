@@ -4,7 +4,7 @@ on."""
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -15,11 +15,12 @@ from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
-from ldlearn.tables.columns import Columns, ColumnType, check_columns
+from ldlearn.tables.columns import ColumnType, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.label_lists import LabelList, with_label_columns
-from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
+from ldlearn.tables.labelled_table import LabelledTable, read_labelled
+from ldlearn.tables.options import ColumnOptions, Columns
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.training_rows import sample_keys
@@ -124,7 +125,7 @@ class TableModel:
         *,
         estimator: Any = None,
         embedding: Any = None,
-        **options: Unpack[FitOptions],
+        columns: ColumnOptions = ColumnOptions(),
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -134,34 +135,19 @@ class TableModel:
             One row a sample.
         labels : str or sequence
             The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that
-            sum to 1 if the estimator is a learner, or votes (see ``kind``). Or one column of lists:
-            ``sky|sea``.
-        features : str or sequence, optional
-            The feature columns; by default all that are neither labels nor the id. A column is
-            taken for what it looks like: numbers (a few cells that are none count as missing),
-            dates, categories, prose; it is left out if it has the same value in every row, and
-            refused if it looks like an identifier.
+            sum to 1 if the estimator is a learner, or votes (see `LabelOptions`). Or one column of
+            lists: ``sky|sea``.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
-        numeric, categorical, datetime, text, ignore : str or sequence, optional
-            Features to be taken for numbers, for categories (codes), for dates or for prose, or
-            left out, whatever they look like. ``datetime`` may be a mapping of columns to forms such as
-            ``"%d/%m/%Y"``.
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which
             takes a series of texts. By default TF-IDF. A model file can hold only that and what
             `import_embedding` gives.
-        id, groups : str, optional
-            The identifier column, and that of groups of rows that belong together: see `fit_table`.
-        kind : {"auto", "votes", "mixed"}, default="auto"
-            What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows,
-            must be declared.
-        separator : str, optional
-            What separates labels in one column of lists; found by default, see `expand_label_list`.
-        blank, empty_rows
-            As for `fit_table`.
+        columns : ColumnOptions, optional
+            Which columns are features, the types of some, the identifier, and how labels are read.
         """
-        return cls.fit_labelled(read_labelled(table, labels, options), estimator, embedding)[0]
+        labelled = read_labelled(table, labels, columns, ReadingOptions())
+        return cls.fit_labelled(labelled, estimator, embedding)[0]
 
     @classmethod
     def fit_labelled(
@@ -364,10 +350,12 @@ class TableModel:
         check_columns(list(table.columns), self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
 
-    def make_input(self, table: Any, label_file: str | None = None, **options: Any) -> Input:
-        """A table to apply the model to; ``options`` are those of `ReadingOptions`."""
+    def make_input(
+        self, table: Any, reading: ReadingOptions, label_file: str | None = None
+    ) -> Input:
+        """A table to apply the model to."""
         list_column = None if self.label_list is None else self.label_list.column
-        return Input(table, ReadingOptions(**options), self.decimal, label_file, list_column)
+        return Input(table, reading, self.decimal, label_file, list_column)
 
     @property
     def label_list(self) -> LabelList | None:

@@ -1,9 +1,9 @@
-"""Columns of a data frame as numbers, as texts or as labels, with errors that name row and
-column."""
+"""Columns of a data frame as numbers, texts or labels, with errors that name row and column."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,8 @@ _PADDED = re.compile(r"0\d+")
 # As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-_CURRENCY_SYMBOLS = {
-    "USD": "$",
-    "EUR": "€",
-    "GBP": "£",
-    "INR": "₹",
-}  # without ¥, which two currencies have
+# Without ¥, which two currencies have.
+_CURRENCY_SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 _UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
 _GAP = r"'’ \u00a0\u202f"  # between thousands, with either decimal mark
 _FRACTION = re.compile(r"(?<![\d.,])0,\d+(?![\d.,])")
@@ -53,9 +49,10 @@ def is_missing(series: Any) -> NDArray[np.bool_]:
 
 def is_numeric(series: Any) -> bool:
     """Whether every value that is not missing reads as a number (truth values do not)."""
-    return _is_plain_number(series) or bool(
-        np.all(~np.isnan(_parse_plain_numbers(series)) | is_missing(series))
-    )
+    if _is_plain_number(series):
+        return True
+    is_number = ~np.isnan(_parse_plain_numbers(series))
+    return bool(np.all(is_number | is_missing(series)))
 
 
 class NumberColumn(NamedTuple):
@@ -100,60 +97,60 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
         return NumberColumn(numbers, np.zeros(len(series), dtype=bool), "", Counter())
     malformed = np.isnan(numbers) & ~is_missing(series)
     cells = series[malformed].tolist()
-    if not any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
+    texts = []
+    for cell in cells:
+        # No number is longer; the patterns take time that grows with the square of the length.
+        is_short = isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER
+        texts.append(cell.strip() if is_short else "")
+    if not any(map(_DIGIT.search, texts)):
         return NumberColumn(numbers, malformed, "", Counter())
     numbers = numbers.copy()  # pandas may give a view, or one that is read-only
     plain = numbers[~np.isnan(numbers)]
-    # No number is longer; the patterns take time that grows with the square of the length.
-    texts = [
-        cell.strip() if isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER else ""
-        for cell in cells
-    ]
     mark = decimal or _find_decimal_mark(texts, plain)
+    thousands = "." if mark == "," else ","
     # Beside decimal points, 0,5 makes 1,234 ambiguous.
-    is_ambiguous = decimal is None and any(map(_FRACTION.search, texts))
-    number = _number_pattern(mark, "." if mark == "," else "" if is_ambiguous else ",")
-    matches = [number.fullmatch(text) for text in texts]
-    found = [match for match in matches if match is not None]
-    signs = Counter(sign for match in found for sign in _signs_of(match))
-    unit = _find_unit(signs, len(plain) + len(found)) if unit is None else unit
-    numbers[malformed] = [
-        np.nan if match is None else _to_number(match, mark, unit) for match in matches
-    ]
+    if mark == "." and decimal is None and any(map(_FRACTION.search, texts)):
+        thousands = ""
+    matches = list(map(_number_pattern(mark, thousands).fullmatch, texts))
+    found = list(filter(None, matches))
+    signs = Counter(chain.from_iterable(map(_signs_of, found)))
+    if unit is None:
+        unit = _find_unit(signs, len(plain) + len(found))
+    numbers[malformed] = [_to_number(match, mark, unit) for match in matches]
     return NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
 
 
 def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
-    """A comma if some number has one that cannot separate thousands, and none has a decimal
-    point."""
+    """A comma if some number has one that cannot separate thousands, and none has a point."""
     has_points = bool((plain % 1 != 0).any()) or any(map(_DECIMAL_POINT.fullmatch, texts))
     has_points |= any(map(_THOUSANDS_COMMA.search, texts))
-    return "," if not has_points and any(map(_DECIMAL_COMMA.search, texts)) else "."
+    has_commas = any(map(_DECIMAL_COMMA.search, texts))
+    return "," if has_commas and not has_points else "."
 
 
 def _number_pattern(mark: str, thousands: str) -> re.Pattern[str]:
+    grouped = rf"[1-9]\d{{0,2}}(?P<gap>[{thousands}{_GAP}])\d{{3}}(?:(?P=gap)\d{{3}})*"
     return re.compile(
         rf"(?P<debit>\()?\s*+[-+−]?\s*+(?P<before>{_CURRENCY})?\s*+[-+−]?"
-        rf"(?P<digits>(?:[1-9]\d{{0,2}}(?P<gap>[{thousands}{_GAP}])\d{{3}}(?:(?P=gap)\d{{3}})*|\d+)(?:[{mark}]\d*)?)"
-        rf"\s*+(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
+        rf"(?P<digits>(?:{grouped}|\d+)(?:[{mark}]\d*)?)"
+        rf"\s*+(?P<after>{_CURRENCY}|%|{_UNIT})?\s*(?(debit)\))"
     )
 
 
-_COMMA_NUMBER = _number_pattern(",", ".")
+_AMOUNT_WITH_COMMA = _number_pattern(",", ".")
 
 
-def with_decimal_point(cell: str) -> str:
-    """A number with a decimal comma, written with a decimal point and without marks between
-    thousands."""
-    if (number := _COMMA_NUMBER.fullmatch(cell)) is None:
+def with_decimal_point(cell: Any) -> Any:
+    """A text of a number with a decimal comma, written with a point, without thousands marks."""
+    number = _AMOUNT_WITH_COMMA.fullmatch(cell) if isinstance(cell, str) else None
+    if number is None:
         return cell
     start, end = number.span("digits")
     return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
 
 
 def _find_unit(signs: Counter[str], n_numbers: int) -> str:
-    """The unit, currency or percent sign that more than half of the numbers have, or the only
-    currency; or none."""
+    """The unit, currency or percent sign of more than half of the numbers, or the only currency."""
     for unit, count in signs.most_common(1):
         if 2 * count > n_numbers:
             return unit
@@ -162,22 +159,20 @@ def _find_unit(signs: Counter[str], n_numbers: int) -> str:
 
 
 def _signs_of(match: re.Match[str]) -> set[str]:
-    """What stands beside the digits: a unit, a percent sign, or a currency, as its symbol if it has
-    one."""
-    return {
-        _CURRENCY_SYMBOLS.get(sign, sign)
-        for sign in (match["before"], match["after"])
-        if sign is not None
-    }
+    """What stands beside the digits: a unit, a percent sign, or a currency, as its symbol."""
+    signs = filter(None, (match["before"], match["after"]))
+    return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in signs}
 
 
-def _to_number(match: re.Match[str], mark: str, unit: str) -> float:
-    if not _signs_of(match) <= {unit, "%"}:
+def _to_number(match: re.Match[str] | None, mark: str, unit: str) -> float:
+    if match is None or not _signs_of(match) <= {unit, "%"}:
         return np.nan
     number = float(re.sub(rf"[^\d{mark}]", "", match["digits"]).replace(",", "."))
-    number = number / 100 if match["after"] == "%" else number
+    if match["after"] == "%":
+        number /= 100
     # The sign may stand before the currency or after it.
-    return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
+    is_negative = match["debit"] or "-" in match[0] or "−" in match[0]
+    return -number if is_negative else number
 
 
 def has_leading_zero(value: Any) -> bool:
@@ -208,16 +203,15 @@ def _check_finite(
 
 
 def to_texts(series: Any, column: str) -> list[Any]:
-    """A column as texts, NaN where missing; the same value gives the same text whatever file it
-    comes from.
+    """A column as texts, NaN where missing; a value gives the same text whatever its file.
 
     Spaces around a text are not part of it.
     """
     cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
-    return [np.nan if missing else _to_text(cell, row, column) for cell, missing, row in cells]
+    return [np.nan if missing else _cell_to_text(cell, row, column) for cell, missing, row in cells]
 
 
-def _to_text(value: Any, row: object, column: str) -> str:
+def _cell_to_text(value: Any, row: object, column: str) -> str:
     if isinstance(value, str):
         return TRUTH_SPELLINGS.get(value.strip(), value.strip())
     if isinstance(value, bool | np.bool_):
@@ -229,29 +223,25 @@ def _to_text(value: Any, row: object, column: str) -> str:
 
 
 def describe_repeated(ids: Any) -> list[str]:
-    """A sentence about the identifiers of a column that occur in several rows; none if all
-    differ."""
+    """A sentence about identifiers that occur in several rows; none if all differ."""
     texts = import_pandas().Series(to_texts(ids, str(ids.name)), ids.index, dtype=object).dropna()
     repeated = texts[texts.duplicated()].unique()
     if not len(repeated):
         return []
+    problem = f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique"
     rows = describe_rows(texts == repeated[0], texts.index)
     others = f" ({len(repeated)} such identifiers)" if len(repeated) > 1 else ""
-    return [
-        f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique: {rows}{others}."
-    ]
+    return [f"{problem}: {rows}{others}."]
 
 
 def read_groups(column: Any) -> NDArray[np.intp]:
-    """The groups that a column names, as numbers; a missing value is an error, as its row may
-    belong to any group."""
-    groups, _ = import_pandas().factorize(
-        np.array(to_texts(column, str(column.name)), dtype=object)
-    )
+    """The groups that a column names, as numbers; none may be missing."""
+    name = str(column.name)
+    groups, _ = import_pandas().factorize(np.array(to_texts(column, name), dtype=object))
     if (groups < 0).any():
         row = column.index[int(np.argmax(groups < 0))]
-        problem = "the group is missing; fill it in, with a value of its own if the row belongs to no group."
-        raise TableError(problem, row=row, column=str(column.name))
+        advice = "fill it in, with a value of its own if the row belongs to no group."
+        raise TableError(f"the group is missing; {advice}", row=row, column=name)
     return np.asarray(groups, dtype=np.intp)
 
 
@@ -261,8 +251,7 @@ def is_label_word(value: Any) -> bool:
 
 
 def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> NDArray[np.float64]:
-    """Label columns as a matrix: numbers, true/false, yes/no, or a mark; ``blank``, or NaN, where
-    the cell is empty.
+    """Label columns as a matrix: numbers, true/false, yes/no, or a mark; else ``blank``, or NaN.
 
     Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the
     only text in it.
@@ -297,8 +286,7 @@ def _parse_plain_numbers(series: Any) -> NDArray[np.float64]:
 
 
 def _numeric_candidate(value: Any) -> Any:
-    """What may be read as a number: texts and numbers, not truth values (which pandas would count
-    as 0 and 1)."""
+    """What may be read as a number: texts and numbers, not truth values, which pandas counts."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, int) and abs(value) > 10**308:  # no float can hold it
@@ -307,12 +295,10 @@ def _numeric_candidate(value: Any) -> Any:
 
 
 def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
-    """An error about the first bad cell of a column; its value takes the place of ``{}`` in the
-    problem."""
+    """An error about the first bad cell of a column, whose value replaces ``{}``."""
     first = int(np.argmax(bad))
-    return TableError(
-        problem.format(repr_cell(series.iloc[first])), row=series.index[first], column=column
-    )
+    problem = problem.format(repr_cell(series.iloc[first]))
+    return TableError(problem, row=series.index[first], column=column)
 
 
 def repr_cell(value: Any) -> str:

@@ -1,33 +1,20 @@
 """Tables of degrees to write: file, format, and the columns beside the degrees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldlearn._messages import format_list
 from ldlearn.core.simplex import round_rows
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables.columns import Columns
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, format_of
+from ldlearn.tables.options import WritingOptions
 from ldlearn.tables.values import import_pandas
 
 _TEXT_FORMATS = ("csv", "tsv")
-
-
-class WritingOptions(TypedDict, total=False):
-    """Options of the table that is written; see `predict_table`."""
-
-    to: str | None
-    round: int | None
-    interval: float | None
-    raters: float | None
-    flag_far: bool
-    keep: Columns | None
-    raw: bool
-    overwrite: bool
 
 
 @dataclass(frozen=True)
@@ -79,10 +66,11 @@ class Uncertainty:
             raise ParameterError(
                 "raters only affect intervals; ask for these too, for example interval=0.9."
             )
-        taken = [name for name in self.names if name in set(self.labels)]
-        if taken:
+        labels = set(self.labels)
+        if taken := [name for name in self.names if name in labels]:
             raise TableError(
-                f"labels have names of columns that would be added: {format_list(taken)}; rename them."
+                "labels have names of columns that would be added: "
+                f"{format_list(taken)}; rename them."
             )
 
     def __bool__(self) -> bool:
@@ -91,30 +79,29 @@ class Uncertainty:
     @property
     def names(self) -> list[str]:
         """The columns, in order."""
-        ends = (
-            []
-            if self.interval is None
-            else [f"{label}_{end}" for label in self.labels for end in ("low", "high")]
-        )
-        return ends + ["far"] * self.flag_far
+        names = []
+        if self.interval is not None:
+            for label in self.labels:
+                names += [f"{label}_low", f"{label}_high"]
+        return names + ["far"] * self.flag_far
 
     def check(self, estimator: Any, verb: str) -> None:
-        """Refuse an estimator without intervals, before any work is done; ``verb`` is what it will
-        do."""
+        """Refuse an estimator without intervals before it is to "predict" or to "enhance"."""
         if self:
             check_gives_intervals(estimator, verb)
 
     def columns(self, estimator: Any, X: Any, Y: Any = None) -> dict[str, Any]:
         """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
-        verb, inputs = ("predict", (X,)) if Y is None else ("enhance", (X, Y))
+        verb = "predict" if Y is None else "enhance"
         self.check(estimator, verb)
         columns: dict[str, Any] = {}
         if self.interval is not None:
-            low, high = getattr(estimator, f"{verb}_interval")(
-                *inputs, coverage=self.interval, n_raters=self.raters
-            )
+            inputs = (X,) if Y is None else (X, Y)
+            give_interval = getattr(estimator, f"{verb}_interval")
+            low, high = give_interval(*inputs, coverage=self.interval, n_raters=self.raters)
             for j, label in enumerate(self.labels):
-                columns |= {f"{label}_low": low[:, j], f"{label}_high": high[:, j]}
+                columns[f"{label}_low"] = low[:, j]
+                columns[f"{label}_high"] = high[:, j]
         if self.flag_far:
             columns["far"] = estimator.far_from_training(X).astype(np.int8)
         return columns
@@ -129,62 +116,49 @@ def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
         )
 
 
-@dataclass
 class Writer:
-    """Writes degrees to a file; refuses what would be lost or ignored, before any work is done.
+    """Arranges degrees for a file; refuses what would be lost or ignored, before any work is done.
 
-    Attributes
+    Parameters
     ----------
     output : str
         The table to write.
     inputs : list
         What it is made from: files are never overwritten.
-    to, round, interval, raters, flag_far, keep, raw, overwrite
-        See `WritingOptions`.
+    options : WritingOptions
     """
 
-    output: str
-    inputs: list[Any]
-    to: str | None = None
-    round: int | None = None
-    interval: float | None = None
-    raters: float | None = None
-    flag_far: bool = False
-    keep: Columns = None
-    raw: bool = False
-    overwrite: bool = True
-    format: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        check_output(
-            self.output,
-            [name for name in self.inputs if isinstance(name, str)],
-            overwrite=self.overwrite,
-        )
-        self.format = format_of(self.output, self.to)
-        if self.raw and self.format not in _TEXT_FORMATS and self.output != PIPE:
+    def __init__(self, output: str, inputs: list[Any], options: WritingOptions) -> None:
+        files = [name for name in inputs if isinstance(name, str)]
+        check_output(output, files, overwrite=options.overwrite)
+        self.output = output
+        self.options = options
+        self.format = format_of(output, options.to)
+        if options.raw and self.format not in _TEXT_FORMATS and output != PIPE:
             raise ParameterError(
                 f"raw is for CSV, TSV and standard output; leave it out for {self.format}."
             )
-        if self.round is not None and not 0 <= self.round <= np.finfo(np.float64).precision:
-            raise ParameterError(f"round must be from 0 to 15 decimals, got {self.round}.")
+        if options.round is not None and not 0 <= options.round <= np.finfo(np.float64).precision:
+            raise ParameterError(f"round must be from 0 to 15 decimals, got {options.round}.")
 
     def uncertainty(self, labels: Sequence[str]) -> Uncertainty:
         """What is asked for besides the degrees of these labels."""
-        return Uncertainty(labels, self.interval, self.flag_far, self.raters)
+        options = self.options
+        return Uncertainty(labels, options.interval, options.flag_far, options.raters)
 
     def arrange_columns(
         self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int
     ) -> Any:
-        """Degrees after the ids of their rows and the kept columns, and followed by uncertainty
-        columns."""
-        if self.round is not None:
+        """Degrees after ids and kept columns of their rows, and followed by uncertainty columns."""
+        decimals = self.options.round
+        if decimals is not None:
             labels = list(degrees.columns[:n_labels])
-            rounded = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)
+            rounded = round_rows(degrees[labels].to_numpy(dtype=np.float64), decimals)
             # Ends of intervals are rounded one by one; only degrees have to sum to one.
-            degrees = degrees.round(self.round)
+            degrees = degrees.round(decimals)
             degrees[labels] = rounded
-        for place, name in enumerate([*([] if id is None else [id]), *kept]):
+        beside = list(kept) if id is None else [id, *kept]
+        for place, name in enumerate(beside):
             values = frame[name]
             if name == id or values.dtype.kind not in "iuf":
                 # As objects: an array of texts gives each the room of the longest.
