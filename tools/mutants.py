@@ -21,6 +21,7 @@ import importlib
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -30,6 +31,7 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,8 @@ NAMES = {
     "ones": "zeros",
 }
 NAMES |= {new: old for old, new in NAMES.items()}
+# Functions of which the order of the arguments does not matter
+SYMMETRIC = ("max", "maximum", "min", "minimum", "vdot")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Messages and types are no mathematics; functions inside of others have mutants of their own.
 SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.ClassDef, *FUNCTIONS)
@@ -200,7 +204,9 @@ def variants(node: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
         case ast.If(test) | ast.While(test) if not isinstance(test, (ast.Compare, ast.UnaryOp)):
             yield test, ast.UnaryOp(ast.Not(), test)
         case ast.Call(function, [first, second, *others], keywords):
-            yield node, ast.Call(function, [second, first, *others], keywords)
+            symmetric = ast.unparse(function).rpartition(".")[2] in SYMMETRIC
+            if not symmetric and ast.dump(first) != ast.dump(second):
+                yield node, ast.Call(function, [second, first, *others], keywords)
         case ast.Name(name) if name in NAMES:
             yield node, ast.Name(NAMES[name])
         case ast.Attribute(value, name) if name in NAMES:
@@ -213,13 +219,27 @@ def variants(node: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
             yield node, ast.Pass()
 
 
+@cache
 def tests_of(file: str) -> tuple[str, ...]:
-    """The tests that are called like the file, then all tests of its package, below tests."""
+    """The tests of a file, below tests: those of its name, then all of its package.
+
+    If none has its name, those that import it come first.
+    """
     path = Path(file)
     package = "" if path.parent == Path() else path.parts[0]
-    folder = TEST_FOLDERS.get(package, package)
-    named = (ROOT / "tests" / folder).glob(f"test_{path.stem.strip('_')}*.py")
-    return (*sorted(f"{folder}/{path.name}" for path in named), folder)
+    folder = ROOT / "tests" / TEST_FOLDERS.get(package, package)
+    first = list(folder.glob(f"test_{path.stem.strip('_')}*.py"))
+    if not first:
+        imported = re.compile(rf"ldlearn\.{'.'.join(path.with_suffix('').parts)}\b")
+        for tests in (ROOT / "tests").glob("*/test_*.py"):
+            if imported.search(tests.read_text(encoding="utf-8")):
+                first.append(tests)
+    return tuple(str(tests.relative_to(ROOT / "tests")) for tests in [*sorted(first), folder])
+
+
+def without_repetition(tests: tuple[str, ...]) -> tuple[str, ...]:
+    """Tests without the files that are in the folder among them."""
+    return tuple(name for name in tests if not name.startswith(f"{tests[-1]}/"))
 
 
 def draw(mutants: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
@@ -340,18 +360,19 @@ def run(mutants: Sequence[Mutant], reasons: dict[str, str], jobs: int, minutes: 
     start = time.monotonic()
     tried, survivors = 0, []
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        folders = sorted({tests_of(mutant.file)[-1:] for mutant in mutants})
-        unchanged = [(None, folder, 1e6) for folder in folders]
+        sets = sorted({without_repetition(tests_of(mutant.file)) for mutant in mutants})
+        unchanged = [(None, tests, 1e6) for tests in sets]
         limits = {}
-        found = pool.map(noticing_test, unchanged, chunksize=1)
-        for folder, (failed, seconds) in zip(folders, found, strict=True):
+        for tests, (failed, seconds) in zip(
+            sets, pool.map(noticing_test, unchanged, chunksize=1), strict=True
+        ):
             if failed:
                 sys.exit(f"fails without a mutant: {failed}")
-            limits[folder] = 30 + 3 * seconds
+            limits[tests] = 30 + 3 * seconds
         tasks = []
         for mutant in mutants:
             tests = tests_of(mutant.file)
-            tasks.append((mutant, tests, limits[tests[-1:]]))
+            tasks.append((mutant, tests, limits[without_repetition(tests)]))
         for mutant, (test, _) in zip(mutants, pool.imap(noticing_test, tasks), strict=True):
             outcome = f"noticed by {test}" if test else reasons.get(mutant.key, "SURVIVED")
             print(f"{mutant.key}: {outcome}", flush=True)

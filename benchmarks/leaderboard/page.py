@@ -12,9 +12,9 @@ from statistics import fmean
 from benchmarks.leaderboard.plans import CASES, LEFT_OUT, POINTS, RECORDS, SETTINGS, read_board
 from ldlearn.evaluation import (
     Difference,
+    MethodScore,
     Record,
     Results,
-    MethodScore,
     Spread,
     Task,
     TaskTable,

@@ -341,7 +341,7 @@ class SmallBoosted(BoostedLDL):
     seen: list = []  # noqa: RUF012
 
     def __init__(self, target="votes", n_estimators=2):
-        super().__init__(target, n_estimators=n_estimators, min_samples_leaf=2)
+        super().__init__(target=target, n_estimators=n_estimators, min_samples_leaf=2)
 
     def _fit(self, X, T, sample_weight=None, validation=None):
         SmallBoosted.seen.append((X, validation))

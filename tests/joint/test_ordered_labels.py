@@ -9,7 +9,7 @@ from ldlearn import DLDL
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import hyperparameters
-from ldlearn.joint.alternation import second_difference_penalty
+from ldlearn.joint.dldl_steps import second_difference_penalty
 from ldlearn.metrics import intersection
 from ldlearn.solvers.centred_matrix import CentredMatrix
 

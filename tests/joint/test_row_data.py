@@ -12,7 +12,7 @@ from ldlearn import DLDL, FLE, GLLE, SABFGS, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import laplacian, normalize_rows
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError
-from ldlearn.joint import alternation
+from ldlearn.joint import dldl_steps
 from ldlearn.metrics import intersection
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -82,7 +82,7 @@ def stated_objective(model, X, D, G, w):
 
 @pytest.mark.parametrize("solver", [newton_simplex, solve_by_admm])
 def test_sample_weights_do_not_apply_to_the_graph_term(solver, monkeypatch):
-    monkeypatch.setattr(alternation, "newton_simplex", solver)
+    monkeypatch.setattr(dldl_steps, "newton_simplex", solver)
     X, Y, _, w = votes(60)
     w = w + 0.5
     model = DLDL(alpha=0.1, beta=0.5, gamma=1.0, n_neighbors=4).fit(X, Y, sample_weight=w)

@@ -204,3 +204,10 @@ def test_rows_that_sum_to_two_are_rejected(name):
             metric(*pair)
     metric(D.round(1) * 0.99, D)  # rounded shares
     metric(D, 2 * D, convention="pyldl")  # as others would
+
+
+def test_sort_key_puts_the_best_first_and_nan_last():
+    for name, best, worst in (("intersection", 0.9, 0.1), ("chebyshev", 0.1, 0.9)):
+        values = sorted([np.nan, worst, best], key=METRICS[name].sort_key)
+        assert values[:2] == [best, worst]
+        assert np.isnan(values[2])

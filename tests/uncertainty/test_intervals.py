@@ -4,18 +4,28 @@ training rows."""
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 
-from ldlearn import DLDL, SABFGS, VoteLDL
+from ldlearn import (
+    DLDL,
+    SABFGS,
+    EnhanceThenLearn,
+    FromClassifier,
+    FromDistributions,
+    StackedLDL,
+    VoteLDL,
+)
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.tables import load_model, save_model
-from ldlearn.uncertainty.intervals import LeverageModel
+from ldlearn.uncertainty.leverage import LeverageModel
 
 MODELS = [
     DLDL(),
@@ -192,7 +202,8 @@ def test_n_raters_narrows_recovery_intervals(data):
 @EVERY
 def test_model_file_and_pickle_keep_intervals(model, data, tmp_path):
     asked_before = model.fit(data.X, data.Y).predict_interval(data.X)
-    pickled = pickle.dumps(model.fit(data.X, data.Y))  # before any interval was computed
+    pickled = pickle.dumps(model)
+    model.fit(data.X, data.Y)
     save_model(model, tmp_path / "model.ldl", intervals=True)
     for again in (load_model(tmp_path / "model.ldl"), pickle.loads(pickled)):
         for a, b in zip(asked_before, again.predict_interval(data.X), strict=True):
@@ -219,6 +230,44 @@ def test_model_file_without_intervals_contains_no_training_rows(model, data, tmp
         save_model(SABFGS().fit(data.X, data.D), tmp_path / "other.ldl", intervals=True)
 
 
+@pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
+def test_pickles_contain_no_training_rows(model, data, tmp_path):
+    """Computing the posterior takes longer than the fit, so that pickling does not do it."""
+    fitted = clone(model).fit(data.X, data.Y)
+    expected = fitted.score(data.X, data.Y)
+    fitted = clone(model).fit(data.X, data.Y)  # its number of votes is not known yet
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    for stored in (pickle.dumps(fitted), (tmp_path / "model.joblib").read_bytes()):
+        for k in range(0, len(data.X), 20):
+            assert data.X[k].tobytes() not in stored
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.score(data.X, data.Y) == expected
+    np.testing.assert_array_equal(again.predict(data.X), fitted.predict(data.X))
+    with pytest.raises(InputError, match=r"compute_posterior\(\) before it"):
+        again.predict_interval(data.X)
+    fitted.far_from_training(data.X)  # the model in memory still has its rows
+    pickle.loads(pickle.dumps(fitted)).far_from_training(data.X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DLDL(),
+        VoteLDL(),
+        StackedLDL(members=[("votes", VoteLDL(gamma=1.0)), ("linear", SABFGS())]),
+        EnhanceThenLearn(enhancer=DLDL(beta=1.0, gamma=1.0)),
+        FromDistributions(estimator=DLDL(beta=1.0, gamma=1.0)),
+        FromClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_pickles_are_small(model):
+    data = make_label_distributions(3000, 64, 5, labels="votes")
+    fitted = model.fit(data.X, data.D if model.kind == "learner" else data.Y)
+    # Degrees of the training rows (0.12 MB, in a composition twice) and coefficients; X has 1.5 MB.
+    assert len(pickle.dumps(fitted)) < 0.4e6
+
+
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("changed", ["X", "weights"])
 def test_intervals_raise_if_training_rows_were_modified(container, changed, data):
@@ -241,7 +290,9 @@ def test_models_of_many_labels_are_saved_without_intervals(monkeypatch):
     X, Y = rng.normal(size=(120, 3)), np.zeros((120, 201), dtype=bool)
     Y[np.arange(120)[:, None], rng.integers(0, 201, (120, 5))] = True
     monkeypatch.setattr("ldlearn.uncertainty.intervals.vote_posterior", None)  # not computed at all
-    model = pickle.loads(pickle.dumps(DLDL(beta=1.0, gamma=1.0).fit(X, Y)))
+    fitted = DLDL(beta=1.0, gamma=1.0).fit(X, Y)
+    fitted.compute_posterior()
+    model = pickle.loads(pickle.dumps(fitted))
     with pytest.raises(InputError, match="at most 200 labels, and this model has 201"):
         model.predict_interval(X)
     assert not model.far_from_training(X).all()
@@ -373,7 +424,7 @@ def test_intervals_after_interrupt_and_refit(data, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(DLDL, "_compute_posterior_state", interrupted)
+        patched.setattr(DLDL, "_posterior_of", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.predict_interval(data.X[:5])
     first = model.predict_interval(data.X[:5])[0]

@@ -3,7 +3,6 @@
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -109,10 +108,6 @@ class LabelEstimator(BaseEstimator):
         tags.unknown_labels = "observed" in used
         return tags
 
-    def _validate_params(self) -> None:
-        with raise_input_errors():
-            super()._validate_params()
-
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``step__name`` reaches into nested estimators.
 
@@ -180,47 +175,51 @@ class LabelEstimator(BaseEstimator):
             "groups": groups,
             "validation": validation,
         }
-        with self._restore_on_failure(), config_context(transform_output="default"):
-            self._validate_params()
-            features = self._validate_features(X, reset=True)
-            T = self._check_targets(y)
-            with raise_input_errors():
-                check_consistent_length(features, T)
-            self.label_names_ = label_names(y, T.shape[1])
-            row_data: RowData = {}
-            for name, value in given.items():
-                if value is not None:
-                    row_data[name] = self._check_row_data(name, value, features)
-            if T.dtype != bool:  # degrees, or labels some of which are unknown
-                check_labels_seen(self.label_names_, np.isfinite(T).sum(axis=0))
-                if self.__sklearn_tags__().unknown_labels:
-                    T, row_data["observed"] = split_observed(T)
-            counted = None
-            if "sample_weight" in row_data and self._omits_zero_weights:
-                counted = row_data["sample_weight"] > 0
-            try:
-                if counted is None or counted.all():
-                    self._fit(features, T, **row_data)
-                else:
-                    kept = {name: value[counted] for name, value in row_data.items()}
-                    self._fit(features[counted], T[counted], **kept)
-            except (np.linalg.LinAlgError, OverflowError):
-                explain_overflow(features)
-                raise
-            self._finish_fit(features, T, row_data)
-        self._warn_unless_converged()
-        return self
-
-    @contextmanager
-    def _restore_on_failure(self) -> Iterator[None]:
-        """Context in which an exception leaves the estimator as it was."""
         before = dict(self.__dict__)
         try:
-            yield
+            with raise_input_errors():
+                self._validate_params()
+            with config_context(transform_output="default"):
+                self._fit_rows(*self._validate_rows(X, y, given))
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        self._warn_unless_converged()
+        return self
+
+    def _validate_rows(self, X: Any, y: Any, given: RowData) -> tuple[Any, Any, RowData]:
+        """Features, targets and row data as ``_fit`` takes them."""
+        features = self._validate_features(X, reset=True)
+        T = self._check_targets(y)
+        with raise_input_errors():
+            check_consistent_length(features, T)
+        self.label_names_ = label_names(y, T.shape[1])
+        row_data = {}
+        for name, value in given.items():
+            if value is not None:
+                row_data[name] = self._check_row_data(name, value, features)
+        if T.dtype != bool:  # degrees, or labels some of which are unknown
+            check_labels_seen(self.label_names_, np.isfinite(T).sum(axis=0))
+            if self.__sklearn_tags__().unknown_labels:
+                T, row_data["observed"] = split_observed(T)
+        return features, T, row_data
+
+    def _fit_rows(self, X: Any, T: Any, row_data: RowData, **shared: Any) -> None:
+        """Call ``_fit`` with the rows that count; ``shared`` is work that fits on them share."""
+        counted = None
+        if "sample_weight" in row_data and self._omits_zero_weights:
+            counted = row_data["sample_weight"] > 0
+        try:
+            if counted is None or counted.all():
+                self._fit(X, T, **row_data, **shared)
+            else:
+                kept = {name: value[counted] for name, value in row_data.items()}
+                self._fit(X[counted], T[counted], **kept, **shared)
+        except (np.linalg.LinAlgError, OverflowError):
+            explain_overflow(X)
+            raise
+        self._finish_fit(X, T, row_data)
 
     def _finish_fit(self, X: Any, T: Any, row_data: RowData) -> None:
         """What a kind of estimator does after ``_fit``; X, T and row data are those of all rows."""
@@ -308,7 +307,7 @@ class LabelEstimator(BaseEstimator):
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         """What ``fit`` takes beside features and targets, validated; X is validated already."""
-        if not getattr(self.__sklearn_tags__(), name):
+        if not getattr(self.__sklearn_tags__(), name, False):
             advice = "leave it out, or choose a method that can."
             raise InputError(f"{type(self).__name__} cannot use {name!r} in fit; {advice}")
         return ROW_DATA[name](value, X, self.label_names_)

@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import estimator_name, find_estimator
+from ldlearn.base.errors import raise_input_errors
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.enhancement import UniformLE
 from ldlearn.exceptions import ParameterError
@@ -107,7 +108,8 @@ def _set_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     estimator.set_params(**{_full_name(estimator, name): value for name, value in params.items()})
     for part in (estimator, *estimator.get_params().values()):
         if isinstance(part, LabelEstimator):
-            part._validate_params()
+            with raise_input_errors():
+                part._validate_params()
     return estimator
 
 

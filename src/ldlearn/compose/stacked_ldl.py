@@ -317,7 +317,7 @@ def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_da
         used["degrees"] = D[rows]
     used |= {name: value[rows] for name, value in row_data.items() if _uses(member, name)}
     model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **used)
-    vars(model).pop("_posterior_state", None)  # rows kept for intervals, which members do not need
+    vars(model).pop("_training_rows", None)  # for intervals, which members do not need
     return model
 
 

@@ -14,7 +14,7 @@ from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockMatrix, BlockObjective, Coefficients
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
-from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms
+from ldlearn.joint.dldl_steps import DegreeRows, DegreeStep, DegreeTerms
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize_softmax
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import LabelEstimator
 from ldlearn.base.kinds import JointModel, vote_rows
 from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base.row_data import RowData
 from ldlearn.core.graph import subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.scaling import column_sums
@@ -74,7 +75,7 @@ class DaskEstimator(LabelEstimator):
         local = self._local_class(**self._local_params())
         excluded = {*self.get_params(deep=False), *self._row_attributes, "n_rounds_"}
         local.__dict__.update(
-            {name: value for name, value in vars(self).items() if name not in excluded}
+            {name: value for name, value in self.__getstate__().items() if name not in excluded}
         )
         return local
 
@@ -162,51 +163,27 @@ class DaskEstimator(LabelEstimator):
             return dd.from_delayed(parts, meta=meta, divisions=X.divisions, verify_meta=False)
         return array_of_blocks(parts, X.chunks[0], (len(names),), kind)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        degrees: Any = None,
-        n_raters: Any = None,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> Self:
-        """Fit the model on a cluster. If that fails, the object is left as it was.
+    def _validate_rows(self, X: Any, y: Any, given: RowData) -> tuple[Any, Any, RowData]:
+        for name, value in given.items():
+            if name != "sample_weight" and value is not None:
+                refuse_row_data(name)
+        self._check_block_params()
+        runner = BlockRunner(current_client(self.client))
+        check_workers(runner.client)
+        training = tr.TrainingBlocks(runner, X, y, given["sample_weight"], self._block_model())
+        self.n_features_in_ = training.m
+        if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        self.label_names_ = label_names(y, int(y.shape[1]))
+        return training, None, {}
 
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n_samples, n_features)
-        y : Dask array or data frame of shape (n_samples, n_labels)
-        sample_weight : Dask array or series of shape (n_samples,), default=None
-            How often each row counts; positive.
-        degrees, n_raters, groups, validation : None
-            Only supported on rows in memory.
-
-        Returns
-        -------
-        self
-        """
-        refuse_row_data(degrees=degrees, n_raters=n_raters, groups=groups, validation=validation)
-        with self._restore_on_failure():
-            self._validate_params()
-            self._check_block_params()
-            runner = BlockRunner(current_client(self.client))
-            check_workers(runner.client)
-            training = tr.TrainingBlocks(runner, X, y, sample_weight, self._block_model())
-            self.n_features_in_ = training.m
-            if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
-                self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-            self.label_names_ = label_names(y, int(y.shape[1]))
-            self._fit(training)
-            if isinstance(self, JointModel):  # the same sample of rows as in memory
-                rows, targets = training.fetch_rows(vote_rows(training.n, len(self.label_names_)))
-                self._keep_vote_sample(rows, *targets)
-                self._total_weight = float(training.total)  # of all rows, not only of the sample
-            self.n_rounds_ = runner.n_rounds
-        self._warn_unless_converged()
-        return self
+    def _fit_rows(self, X: Any, T: Any, row_data: RowData, **shared: Any) -> None:
+        self._fit(X)
+        if isinstance(self, JointModel):  # votes are fitted on the same sample of rows as in memory
+            rows, targets = X.fetch_rows(vote_rows(X.n, len(self.label_names_)))
+            self._keep_vote_sample(rows, *targets)
+            self._total_weight = float(X.total)  # of all rows, not only of the sample
+        self.n_rounds_ = X.runner.n_rounds
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         raise InputError(
@@ -290,12 +267,10 @@ def array_of_blocks(parts: list[Any], lengths: Any, row_shape: tuple[int, ...], 
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
-def refuse_row_data(**row_data: Any) -> None:
-    """Raise InputError for what only a fit on rows in memory can use, if it is given."""
-    for name, value in row_data.items():
-        if value is not None:
-            advice = "leave it out, or fit on rows in memory."
-            raise InputError(f"On Dask collections {name} cannot be given; {advice}")
+def refuse_row_data(name: str) -> None:
+    """Raise InputError: only a fit on rows in memory can use this keyword."""
+    advice = "leave it out, or fit on rows in memory."
+    raise InputError(f"On Dask collections {name} cannot be given; {advice}")
 
 
 # Functions of a block.

@@ -61,7 +61,8 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         n_raters : None
             Only supported by `ldlearn.VoteLDL`.
         """
-        refuse_row_data(n_raters=n_raters)
+        if n_raters is not None:
+            refuse_row_data("n_raters")
         return super().enhance(X, y)
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]

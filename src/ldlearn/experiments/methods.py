@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.base.discovery import all_estimators, external_methods, find_estimator
+from ldlearn.base.errors import raise_input_errors
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError
@@ -293,7 +294,8 @@ def _read_settings(
             raise settings.error(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
             try:
-                cls(**resolve_params({name: each}, _ANY_SIZES))._validate_params()
+                with raise_input_errors():
+                    cls(**resolve_params({name: each}, _ANY_SIZES))._validate_params()
             except ParameterError as error:
                 raise settings.error(name, str(error)) from None
     return settings.entries()

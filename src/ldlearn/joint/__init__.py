@@ -1,7 +1,7 @@
 """Joint models: degrees of the training rows and a predictor. One file per method."""
 
 from ldlearn.joint.dldl import DLDL as DLDL
-from ldlearn.joint.dldl import dldl_path as dldl_path
+from ldlearn.joint.dldl_grid import dldl_path as dldl_path
 from ldlearn.joint.l2 import L2 as L2
 from ldlearn.joint.vote_ldl import VoteLDL as VoteLDL
 

@@ -1,15 +1,15 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 
 from ldlearn.base import Capabilities
+from ldlearn.base.errors import raise_input_errors
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -17,85 +17,24 @@ from ldlearn.base.parameters import (
     Transformer,
     estimator_dataclass,
 )
-from ldlearn.core.graph import (
-    NeighborGraph,
-    laplacian,
-    neighbor_graph,
-    similarity,
-    subtract_offsets,
-)
+from ldlearn.core.graph import laplacian, neighbor_graph, similarity, subtract_offsets
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import (
-    RowTargets,
-    count_positives,
-    fill_unknown,
-    possible_labels,
-)
-from ldlearn.joint.alternation import (
-    Alternation,
-    DegreeRows,
-    DegreeStep,
-    DegreeTerms,
-    Steps,
-    alternate,
-)
+from ldlearn.core.targets import RowTargets, count_positives, fill_unknown, possible_labels
+from ldlearn.joint.alternation import Alternation, Steps, alternate
+from ldlearn.joint.dldl_steps import DegreeRows, DegreeTerms, LocalSteps, SharedWork
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
+from ldlearn.joint.linear_joint import LinearJointModel
 from ldlearn.solvers.centred_matrix import CentredMatrix
-from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
-from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
-
-
-@dataclass
-class _SharedWork:
-    """Results that fits on the same rows share, computed by the first that needs them."""
-
-    graph: NeighborGraph | None = None
-    feature_map: Any = None
-    offsets: Array | None = None  # of the feature map
-    features: CentredMatrix | None = None
-    first_W: SoftmaxFit | None = (
-        None  # the first W-step: the same for equal gamma, a warm start for others
-    )
-
-
-class _LocalSteps:
-    """The two steps of the alternation on rows in memory."""
-
-    def __init__(
-        self,
-        features: CentredMatrix,
-        rows: DegreeRows,
-        D: Any,
-        degree_terms: DegreeTerms,
-        gamma: float,
-        tol: float,
-    ) -> None:
-        self.features, self.rows, self.D, self.degree_terms = features, rows, D, degree_terms
-        self.gamma, self.tol, self.total = gamma, tol, features.total
-
-    def terms(self) -> float:
-        return self.degree_terms.value(self.D, self.rows)
-
-    def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
-        return softmax_regression(
-            self.features, self.D, l2=self.gamma, start=start, tol=self.tol, rtol=rtol
-        )
-
-    def update_D(self, W: SoftmaxFit) -> DegreeStep:
-        # Sparse logits are those of the positive labels only, and normalised already.
-        logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
-        step = self.degree_terms.minimize(logP, self.rows, self.D, self.tol)
-        self.D, self.gap = step.D, step.gap
-        return step
+from ldlearn.solvers.softmax_regression import SoftmaxFit
+from ldlearn.uncertainty.intervals import TrainingRows
 
 
 @estimator_dataclass
-class DLDL(IntervalMixin):
+class DLDL(LinearJointModel):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them,
@@ -279,9 +218,8 @@ class DLDL(IntervalMixin):
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {
-            "max_iter": 2
-        },  # penalties are selected here; where they are given, a fit takes a tenth of the time
+        # Penalties are selected here; where they are given, a fit takes a tenth of the time.
+        {"max_iter": 2},
         {
             "alpha": 0.1,
             "beta": 10.0,
@@ -348,11 +286,15 @@ class DLDL(IntervalMixin):
         if any(not set(point) <= set(self.path_params) for point in points):
             yield from super().fit_path(X, y, points, **row_data)
             return
-        work = _SharedWork()
+        work = SharedWork()
         for point in points:
             model = clone(self).set_params(**point)
-            model.__dict__["_work"] = work  # until it is fitted
-            yield model.fit(X, y, **row_data)
+            with raise_input_errors():
+                model._validate_params()
+            with config_context(transform_output="default"):
+                model._fit_rows(*model._validate_rows(X, y, row_data), work=work)
+            model._warn_unless_converged()
+            yield model
 
     def _fit(
         self,
@@ -362,30 +304,26 @@ class DLDL(IntervalMixin):
         observed: Mask | None = None,
         degrees: Array | None = None,
         groups: Indices | None = None,
+        work: SharedWork | None = None,
     ) -> None:
-        # Removed from the model: a fitted model should not keep the features and the graph of a
-        # path.
-        work = self.__dict__.pop("_work", None) or _SharedWork()
+        work = work or SharedWork()
         G = self._fit_graph(X, work)
-        features = self._fit_features(X, work, sample_weight)
+        features = self._fit_features(X, sample_weight, work)
         labels = RowTargets(Y, observed, sample_weight)
         self._set_concentration(*count_positives(Y, observed, sample_weight), features.total)
         self._select_penalties(lambda: (features, labels, groups))
-        rows, D = self._initial_degrees(X, labels, G, degrees)
-        steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
+        rows, start = self._initial_degrees(X, labels, G, degrees)
+        steps = LocalSteps(features, rows, start, self._degree_terms(), self.gamma_, self.tol)
         found = self._alternate(steps, work.first_W)
         work.first_W = found.first_W
         coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
         self.coef_ = coef.T
-        # Degrees of many labels are large: they take the precision of X at once.
-        D = (
-            steps.D.astype(features.original.X.dtype).toarray()
-            if sparse.issparse(steps.D)
-            else steps.D
-        )
+        D = steps.D
+        if sparse.issparse(D):  # degrees of many labels are large: they take the precision of X
+            D = D.astype(features.original.X.dtype).toarray()
         self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
         self.gap_ = steps.gap
-        self._posterior_state = TrainingRows(X, labels, features=features, groups=groups)
+        self._keep_training_rows(TrainingRows(X, labels, features, groups=groups))
 
     def _set_concentration(self, positives: Array, counts: Array, total: float) -> None:
         self.n_votes_ = mean_positives(positives, counts, total)
@@ -394,46 +332,49 @@ class DLDL(IntervalMixin):
     def _select_penalties(self, selection_rows: Callable[[], tuple[Any, ...]]) -> None:
         beta: Any = self.beta
         gamma: Any = self.gamma
-        messages: list[str] = []
-        selects = beta is None or gamma is None
-        rows = selection_rows() if selects or self.ordered is True else ()
-        if selects:
-            options: dict[str, Any] = {"label_model": self.label_model, "max_iter": self.max_iter}
-            beta, gamma, message = select_hyperparameters(*rows, beta=beta, gamma=gamma, **options)
-            messages.append(message)
-        self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(
-            float, (self.alpha, beta, gamma, self.ordered)
-        )
-        if self.ordered is True:
-            penalties: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_}
-            self.ordered_, message = select_ordered_penalty(
-                *rows, **penalties, max_iter=self.max_iter
+        ordered: Any = self.ordered
+        messages = []
+        rows: tuple[Any, ...] = ()
+        if beta is None or gamma is None or ordered is True:
+            rows = selection_rows()
+        if beta is None or gamma is None:
+            beta, gamma, message = select_hyperparameters(
+                *rows,
+                beta=beta,
+                gamma=gamma,
+                label_model=self.label_model,
+                max_iter=self.max_iter,
             )
             messages.append(message)
+        if ordered is True:
+            ordered, message = select_ordered_penalty(
+                *rows, beta=beta, gamma=gamma, max_iter=self.max_iter
+            )
+            messages.append(message)
+        self.alpha_ = float(self.alpha)
+        self.beta_ = float(beta)
+        self.gamma_ = float(gamma)
+        self.ordered_ = float(ordered)
         self.selection_summary_ = "; ".join(messages)
 
     def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> Alternation:
         found = alternate(
             steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=start
         )
-        self.objective_path_, self.objective_ = (
-            found.objective_path,
-            float(found.objective_path[-1]),
-        )
-        self.n_newton_, self.n_iter_, self.coef_gap_ = (
-            found.n_newton,
-            len(found.n_newton),
-            found.W.gap,
-        )
-        self.steps_converged_, self.converged_ = found.steps_converged, found.converged
+        self.objective_path_ = found.objective_path
+        self.objective_ = float(found.objective_path[-1])
+        self.n_newton_ = found.n_newton
+        self.n_iter_ = len(found.n_newton)
+        self.coef_gap_ = found.W.gap
+        self.steps_converged_ = found.steps_converged
+        self.converged_ = found.converged
         return found
 
     def _degree_terms(self) -> DegreeTerms:
         return DegreeTerms(self.beta_, self.ordered_)
 
-    def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
-        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha, or None if alpha
-        is 0."""
+    def _fit_graph(self, X: Any, work: SharedWork) -> Any:
+        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha if alpha > 0."""
         self.graph_: sparse.csr_array | None = None
         self.sigma_: float | None = None
         self._index: Any = None
@@ -445,21 +386,21 @@ class DLDL(IntervalMixin):
         return self.alpha * laplacian(self.graph_)
 
     def _fit_features(
-        self, X: Any, work: _SharedWork, weights: SampleWeight | None
+        self, X: Any, weights: SampleWeight | None, work: SharedWork
     ) -> CentredMatrix:
         if work.features is None:
             work.feature_map, mapped = self._fit_feature_map(X)
             work.offsets = self._offsets
             work.features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
-        self._offsets = self._offsets if work.offsets is None else work.offsets
+        if work.offsets is not None:
+            self._offsets = work.offsets
         return work.features
 
     def _initial_degrees(
         self, X: Any, labels: RowTargets, G: Any, degrees: Array | None
     ) -> tuple[DegreeRows, Any]:
-        """The constraints of D, and the first D; it is sparse if positive labels are few among very
-        many."""
+        """The constraints of D, and the first D: sparse if few of very many labels are positive."""
         Y, observed, sample_weight = labels
         simple = self.alpha == 0 and not self.ordered and self.init == "uniform"
         if simple and observed is None and degrees is None and has_few_positives(Y):
@@ -473,15 +414,8 @@ class DLDL(IntervalMixin):
         if degrees is not None:
             fixed = np.asarray(np.isfinite(degrees).all(axis=1))
             return DegreeRows(mask, G, sample_weight, fixed), np.where(fixed[:, None], degrees, D)
-        # Which rows have equally many positive labels is found once, for the D-steps of all
-        # iterations.
+        # Which rows have equally many positive labels is found once, for all D-steps.
         return DegreeRows(mask if self.ordered else Support(mask), G, sample_weight), D
-
-    def _logits(self, X: Any) -> Array:
-        return linear_scores(self._apply_feature_map(X), self.coef_.T, self.intercept_)
-
-    def _predict(self, X: Any) -> Array:
-        return linear_softmax(self._apply_feature_map(X), self.coef_.T, self.intercept_)
 
     def _enhance(
         self, X: Any, Y: Mask, observed: Mask | None = None, degrees: Array | None = None
@@ -497,13 +431,13 @@ class DLDL(IntervalMixin):
         similarities and ``d_j`` their recovered distributions, which stay as they are. Where y is
         unknown, ``d <= 1``.
         """
-        logP = log_softmax(self._logits(X))
+        logP = log_softmax(self._scores(X))
         beta: float | Array = self.beta_
         if self._index is not None and self.sigma_ is not None:
             near_zero = X if self._offsets is None else subtract_offsets(X, self._offsets)
             distances, nearest = self._index.kneighbors(near_zero)
-            # The index contains only rows of positive weight, D all rows.
-            nearest = nearest if self._fitted_rows is None else self._fitted_rows[nearest]
+            if self._fitted_rows is not None:
+                nearest = self._fitted_rows[nearest]  # the index has only rows of positive weight
             similarities = similarity(distances, self.sigma_)
             # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d>
             # and a constant: more beta and another prior, so that rows stay separate.
@@ -518,53 +452,7 @@ class DLDL(IntervalMixin):
         return self._add_prediction(np.ascontiguousarray(found.D), X, degrees)
 
     def _add_prediction(self, D: Array, X: Any, degrees: Array | None) -> Array:
-        """The recovered degrees: known degrees, and elsewhere D or, if zeros mean less, its mixture
-        with P."""
+        """Known degrees, and elsewhere D or, if zeros mean less, its mixture with P."""
         if self.kappa_:
             D = mix_with_prediction(D, self._predict(X), self.kappa_, self.n_votes_)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)
-
-
-def dldl_path(
-    X: Any,
-    y: Any,
-    *,
-    alpha: Iterable[float] = (0.0,),
-    beta: Iterable[float | None] = (None,),
-    gamma: Iterable[float | None] = (None,),
-    **params: Any,
-) -> Iterator[DLDL]:
-    """Fitted models for every combination of alpha, beta and gamma.
-
-    The grid as points for `DLDL.fit_path`, which says what is shared.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples, n_labels)
-        Logical labels.
-    alpha, beta, gamma : iterables of float
-        The grid, gamma varying slowest and beta fastest.
-    **params
-        The other parameters of `DLDL`.
-
-    Yields
-    ------
-    DLDL
-        Fitted, one for each point of the grid.
-
-    Examples
-    --------
-    >>> from ldlearn.core import binarize
-    >>> from ldlearn.datasets import load_vader_tweets
-    >>> from ldlearn.joint import dldl_path
-    >>> tweets = load_vader_tweets()
-    >>> for model in dldl_path(
-    ...     tweets.X[:200], binarize(tweets.D[:200]), beta=[0.1, 1.0], gamma=[1.0]
-    ... ):
-    ...     print(model.beta_, model.gamma_, model.label_distributions_.shape)
-    0.1 1.0 (200, 9)
-    1.0 1.0 (200, 9)
-    """
-    points = ({"alpha": a, "beta": b, "gamma": g} for g, a, b in product(gamma, alpha, beta))
-    yield from DLDL(**params).fit_path(X, y, points)

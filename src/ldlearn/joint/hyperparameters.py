@@ -12,7 +12,7 @@ from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Indices, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, fill_unknown, possible_labels
 from ldlearn.core.votes import competing_votes, expected_votes, label_weights, profile_log_rate
-from ldlearn.joint.alternation import second_difference_penalty
+from ldlearn.joint.dldl_steps import second_difference_penalty
 from ldlearn.joint.label_model import (
     VALIDATION_TOL,
     Split,

@@ -21,16 +21,17 @@ from ldlearn.core.targets import RowTargets, count_positives
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
+from ldlearn.joint.linear_joint import LinearJointModel
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
+from ldlearn.uncertainty.intervals import TrainingRows
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
-class VoteLDL(IntervalMixin):
+class VoteLDL(LinearJointModel):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets
@@ -265,7 +266,7 @@ class VoteLDL(IntervalMixin):
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it
         # that of the row.
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
-        self._posterior_state = TrainingRows(X, labels, offset, features, groups)
+        self._keep_training_rows(TrainingRows(X, labels, features, offset, groups))
 
     def _select_gamma(
         self, features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
@@ -280,14 +281,6 @@ class VoteLDL(IntervalMixin):
             expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed)
         )
         return mix_with_prediction(D, softmax(Z), self.kappa_, self.n_votes_)
-
-    def _scores(self, X: Any) -> Array:
-        return np.asarray(
-            self._apply_feature_map(X) @ self.coef_.T + self.intercept_, dtype=np.float64
-        )
-
-    def _predict(self, X: Any) -> Array:
-        return softmax(self._scores(X))
 
     def _enhance(
         self, X: Any, Y: Mask, observed: Mask | None = None, n_raters: Array | None = None

@@ -39,7 +39,8 @@ from ldlearn.exceptions import ModelFileError, ParameterError
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.features import TablePreprocessing, TfidfEncoder
 from ldlearn.tables.table_model import TableModel
-from ldlearn.uncertainty.intervals import LeverageModel, PosteriorState, TrainingRows
+from ldlearn.uncertainty.intervals import PosteriorState
+from ldlearn.uncertainty.leverage import LeverageModel
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
 from ldlearn.uncertainty.vote_misfit import Misfit
 
@@ -226,8 +227,7 @@ class _Schema:
             state = {name: held for name, held in vars(value).items() if name in self.attributes}
         learned = {}
         for name, held in state.items():
-            # Training rows are kept in memory only, until the posterior is computed from them.
-            if name not in params and not isinstance(held, TrainingRows):
+            if name not in params:
                 learned[name] = held
         if self.params is not None:
             params = {name: params[name] for name in self.params if name in params}

@@ -1,27 +1,23 @@
-"""Credible intervals of degrees, and detection of rows far from the training rows, for linear joint
-models."""
+"""Intervals of degrees, and detection of rows far from training, for linear joint models."""
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import JointModel
 from ldlearn.base.output import wrap_output
-from ldlearn.core.graph import common_offsets, subtract_offsets
-from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.linear_predictor import centred_blocks
 from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.solvers.spd import reciprocal
+from ldlearn.uncertainty.leverage import LeverageModel
 from ldlearn.uncertainty.vote_intervals import Bounds, VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
@@ -30,98 +26,40 @@ from ldlearn.uncertainty.vote_posterior import vote_posterior
 _MAX_LABELS = 200
 
 
-@dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a fit, kept until the posterior is computed from them.
+    """The rows of a fit, kept in memory until the posterior is computed from them.
 
     X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect
     later changes.
     """
 
-    X: Any
-    labels: RowTargets
-    offset: float | Array = 0.0  # known part of ln(lambda) of each row
-    features: CentredMatrix | None = (
-        None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
-    )
-    groups: Indices | None = None
-
-    def __post_init__(self) -> None:
-        if self.features is not None and self.features.original is self.features:
-            object.__setattr__(self, "features", None)
-        copies = tuple(None if rows is None else rows.copy() for rows in self._sampled_rows())
-        object.__setattr__(self, "_copies", copies)
+    def __init__(
+        self,
+        X: Any,
+        labels: RowTargets,
+        features: CentredMatrix,
+        offset: float | Array = 0.0,
+        groups: Indices | None = None,
+    ) -> None:
+        self.X = X
+        self.labels = labels
+        # Kept only if made by `reduce_to_row_space`: small, and slow to make.
+        self.reduced = None if features.original is features else features
+        self.offset = offset  # known part of ln(lambda) of each row
+        self.groups = groups
+        self._copies = self._copy_some_rows()
 
     def is_unchanged(self) -> bool:
-        """Whether the arrays are the same as at the time of the fit, judged by some of their
-        rows."""
-        (X, weights), (old_X, old_weights) = self._sampled_rows(), vars(self)["_copies"]
+        """Whether the arrays are the same as at the time of the fit, judged by some of their rows."""
+        X, weights = self._copy_some_rows()
+        old_X, old_weights = self._copies
         same_X = (old_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, old_X)
         return bool(same_X and np.array_equal(weights, old_weights))
 
-    def _sampled_rows(self) -> tuple[Any, Any]:
+    def _copy_some_rows(self) -> tuple[Any, Any]:
         rows = slice(None, None, -(-self.X.shape[0] // 200))
-        return self.X[rows], self.labels.take(rows).sample_weight
-
-
-@dataclass(frozen=True)
-class LeverageModel:
-    """Mean and scatter of the training rows, and their leverages.
-
-    The leverage of a row is ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: its squared
-    Mahalanobis distance, up to a factor and a ridge. Training rows are treated as new rows, without
-    their own contribution to the scatter: ``h / (1 - h)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.random.default_rng(0).normal(size=(500, 3))
-    >>> LeverageModel.from_features(CentredMatrix(rows)).is_far(
-    ...     np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99
-    ... )
-    array([False,  True])
-    """
-
-    learned: ClassVar = {
-        "mean": "float (n_features)",
-        "scale": "float (n_features)",
-        "basis": "float (n_features, n_features) | None",
-        "inverse": "float (n_features)",
-        "distances": "float (n_distances)",
-    }
-
-    mean: Array
-    scale: Array  # of each column
-    basis: Array | None  # of the scaled columns; None stands for the identity
-    inverse: Array  # of the scatter in that basis
-    distances: Array  # of at most 2,000 training rows, sorted
-
-    @classmethod
-    def from_features(cls, features: CentredMatrix) -> Self:
-        """Compute the model of training rows."""
-        # A direction without spread has the ridge instead: 1 % of the mean spread.
-        ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
-        scale, basis, scatter, identity = features.spectrum(ridge)
-        narrow = None if basis is None else basis.astype(np.float32)
-        model = cls(
-            features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0)
-        )
-        leverage = np.minimum(model.distance(features.X[features.sample_rows(2000)]), 1.0 - 1e-9)
-        return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
-
-    def distance(self, X: Any) -> Array:
-        """Leverage of each row as a new row."""
-        found = np.empty(X.shape[0])
-        for rows, centred in centred_blocks(X, self.mean, len(self.mean)):
-            parts: Array = centred * self.scale
-            parts = parts if self.basis is None else parts @ self.basis
-            found[rows] = parts**2 @ self.inverse
-        return found
-
-    def is_far(self, X: Any, level: float) -> Mask:
-        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training
-        rows."""
-        return np.asarray(self.distance(X) > np.quantile(self.distances, level))
+        weights = self.labels.sample_weight
+        return self.X[rows].copy(), None if weights is None else weights[rows].copy()
 
 
 @dataclass(frozen=True)
@@ -138,34 +76,34 @@ class PosteriorState:
     leverage: LeverageModel
 
 
-class IntervalMixin(JointModel):
-    """Adds credible intervals and `far_from_training` to a joint model.
+class IntervalMixin:
+    """Adds credible intervals and `far_from_training` to a linear joint model.
 
-    The predictor has to be a softmax of linear scores of mapped features; ``_fit`` sets
-    ``_posterior_state``. The posterior is computed for the first interval; until then the rows of
-    the fit are kept, in memory and in pickles. Model files hold the posterior if it was computed,
-    and never the rows.
+    The posterior is computed for the first interval; until then the rows of the fit are kept in
+    memory. Pickles and model files never hold the rows: only the posterior, if it was computed
+    before (`compute_posterior`), which takes several times as long as the fit.
     """
 
-    learned: ClassVar = {
-        "kappa_": "float",
-        "n_votes_": "float",
-        "_offsets": "float (n_features) | None",
-        "feature_map_": "any",
-        "coef_": "float (n_labels, n_inputs)",
-        "intercept_": "float (n_labels)",
-        "_posterior_state": "PosteriorState | None",
-    }
-
-    feature_map: Any
     feature_map_: Any
     fit_intercept: bool
     kappa_: float
     n_votes_: float
-    _offsets: Array | None = None  # common to all rows, subtracted where distances are computed
-    _posterior_state: (
-        TrainingRows | PosteriorState | None
-    )  # None if the rows were changed after the fit
+    label_names_: Array
+    _apply_feature_map: Callable[[Any], Any]
+    _validate_features: Callable[..., Any]
+    _validate_new_rows: Callable[..., Any]
+    _predict: Callable[..., Array]
+    _enhance: Callable[..., Array]
+    _training_rows: TrainingRows | None = None  # None once the posterior is computed
+    _posterior_state: PosteriorState | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_training_rows"}
+
+    def _keep_training_rows(self, rows: TrainingRows) -> None:
+        self._training_rows = rows
+        self._posterior_state = None
 
     @wrap_output
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
@@ -316,66 +254,42 @@ class IntervalMixin(JointModel):
         return posterior
 
     def compute_posterior(self) -> PosteriorState:
-        """Compute what intervals and `far_from_training` need, unless that was done before; then
-        forget the rows."""
-        state = vars(self).get("_posterior_state")
-        if isinstance(state, TrainingRows):
-            state = self._compute_posterior_state(state) if state.is_unchanged() else None
-            self._posterior_state = state
-        if state is None:
+        """Compute what intervals and `far_from_training` need, once; then forget the rows."""
+        rows = self._training_rows
+        if rows is not None:
+            self._posterior_state = self._posterior_of(rows) if rows.is_unchanged() else None
+            self._training_rows = None
+        if self._posterior_state is None:
             raise InputError(
-                f"This {type(self).__name__} does not hold what intervals and far_from_training need; fit it again: "
-                "for a model file with --intervals (intervals=True), in memory instead of on Dask collections, and "
-                "without changing the training arrays afterwards."
+                f"This {type(self).__name__} does not hold what intervals and far_from_training "
+                "need; fit it again: for a model file with --intervals (intervals=True), for a "
+                "pickle with compute_posterior() before it, in memory instead of on Dask "
+                "collections, and without changing the training arrays afterwards."
             )
-        return state
+        return self._posterior_state
 
-    def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
-        features, (Y, observed, sample_weight) = rows.features, rows.labels
-        if features is None:  # the fit did not reduce its features
-            features = reduce_to_row_space(
-                CentredMatrix(self._apply_feature_map(rows.X), self.fit_intercept, sample_weight)
-            )
-        l2 = (
-            3.0 * default_gamma(features) or 1.0
-        )  # start of the search for the penalty; 1 for constant features
-        # A kernel maps all distant rows to the same point, so leverages are those of the features
-        # themselves.
-        plain = (
-            features.original
-            if self.feature_map_ is None
-            else CentredMatrix(rows.X, sample_weight=sample_weight)
-        )
+    def _posterior_of(self, rows: TrainingRows) -> PosteriorState:
+        Y, observed, sample_weight = rows.labels
+        features = rows.reduced
+        if features is None:
+            mapped = self._apply_feature_map(rows.X)
+            features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, sample_weight))
+        # A kernel maps all distant rows to the same point: leverages are those of the features.
+        plain = features.original
+        if self.feature_map_ is not None:
+            plain = CentredMatrix(rows.X, sample_weight=sample_weight)
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
             posterior = vote_posterior(
                 features,
                 Y,
-                l2=l2,
+                l2=3.0 * default_gamma(features) or 1.0,  # the search starts here
                 observed=observed,
                 offset=rows.offset,
                 groups=rows.groups,
                 unmapped=plain,
             )
         return PosteriorState(posterior, LeverageModel.from_features(plain))
-
-    def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
-        """The fitted feature map and the mapped features; None and X if there is no map."""
-        if isinstance(self.feature_map, str):
-            self._offsets = common_offsets(X)
-        feature_map = make_feature_map(self.feature_map, self._map_input(X))
-        return feature_map, X if feature_map is None else feature_map.fit_transform(
-            self._map_input(X)
-        )
-
-    def _map_input(self, X: Any) -> Any:
-        """Input of the feature map; without common offsets if the map is a kernel of distances."""
-        if self._offsets is None or not isinstance(self.feature_map, str):
-            return X
-        return subtract_offsets(X, self._offsets)
-
-    def _apply_feature_map(self, X: Any) -> Any:
-        return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
 
 
 def check_fraction(name: str, value: Any) -> None:
