@@ -147,7 +147,7 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
     width = sum(math.prod(array.shape[1:]) for array in kept.values())
     opened.budget.check_columns(width, max(map(len, kept), default=0))
     matrices = {name for name, array in kept.items() if array.ndim == 2}
-    held = {}
+    held: dict[str, str] = {}
     for field in ("X", *MARKS):
         name = _first_present(field, matrices.difference(held))
         if name:
