@@ -337,8 +337,8 @@ def main() -> int:
     files = sorted(str(path.relative_to(ROOT / SOURCE)) for path in (ROOT / SOURCE).rglob("*.py"))
     generated = [mutant for file in files for mutant in read_mutants(file)]
     reasons = read_equivalent()
-    if unknown := sorted(set(reasons) - {mutant.key for mutant in generated}):
-        sys.exit("listed as equivalent, but no mutants:\n" + "\n".join(unknown))
+    for key in sorted(set(reasons) - {mutant.key for mutant in generated}):
+        print(f"listed as equivalent, but no mutant any more: {key}")
     mutants = [mutant for mutant in generated if mutant.file.startswith(tuple(options.only))]
     if not mutants:
         sys.exit(f"no file of {SOURCE} with functions starts with {' or '.join(options.only)}")

@@ -60,3 +60,11 @@ def test_sparse_and_single_precision_features_agree_with_dense():
     narrow = pseudo_distributions(X.astype(np.float32), Y)
     assert narrow.dtype == np.float64
     np.testing.assert_allclose(narrow, expected, atol=1e-6)
+
+
+def test_rows_of_weight_zero_are_left_out():
+    X, Y = problem()
+    weights = np.arange(40) % 3.0
+    kept = weights > 0
+    expected = class_prototypes(X[kept], Y[kept], weights[kept])
+    np.testing.assert_allclose(class_prototypes(X, Y, weights), expected, atol=1e-14)

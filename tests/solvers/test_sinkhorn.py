@@ -38,6 +38,9 @@ def test_marginals(lam):
     np.testing.assert_allclose(P.sum(axis=1), D, atol=1e-12)
     assert found.error <= 1e-8
     np.testing.assert_allclose(total_plan(found, M, lam), P.sum(axis=0), atol=1e-12)
+    weights = np.arange(1.0, len(P) + 1.0)
+    weighted = np.einsum("i,ijk->jk", weights, P)
+    np.testing.assert_allclose(total_plan(found, M, lam, weights), weighted, atol=1e-10)
 
 
 @settings(deadline=None, max_examples=30)
