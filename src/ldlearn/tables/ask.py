@@ -21,7 +21,6 @@ from ldlearn.tables.labelled_table import describe_repeated_rows, find_groups
 from ldlearn.tables.options import RowOptions
 from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
 
 _PROGRAMS = ("argilla", "label-studio", "datasets")
@@ -78,48 +77,42 @@ def ask_table(
     format_name = format_of(output, to)
     found = read_model_rows(data, model, output, rows, reading, groups=groups)
     for name in _ADDED_COLUMNS:
-        if name == found.id or name in found.cells:
-            raise TableError(
-                "a column of this name would be added; rename it, or leave it out with keep.",
-                column=name,
-            )
+        if name in (found.id, *found.cells):
+            advice = "rename it, or leave it out with keep"
+            raise TableError(f"a column of this name would be added; {advice}.", column=name)
     errors = expected_errors(found.predicted, found.degrees, found.n_votes)
     asked = choose_rows(errors, found.X, n)
     notes, others, messages = _check_labels_of_rows(found)
     others = others[~np.isin(others, asked)][:n]
     places = [*asked, *others]
-    written = import_pandas().DataFrame({found.id: [found.names[i] for i in places]})
-    for name in found.cells:
-        written[name] = list(found.cells[name].iloc[places])
-    ranks = [str(k + 1) for k in range(len(asked))] + [""] * len(others)
-    written["rank"] = ranks
+    written = found.cells.iloc[places].reset_index(drop=True)
+    written.insert(0, found.id, np.take(found.names, places))
+    written["rank"] = [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
     written["expected_error"] = errors[places]
-    written["suspicious"] = [notes[i] for i in places]
+    written["suspicious"] = ["; ".join(notes[i]) for i in places]
     write_table(output, [written], [], format_name, raw=raw)
     labels = list(found.model.labels)
     return WrittenTable(len(written), labels, output, found.messages + messages)
 
 
-def _check_labels_of_rows(rows: ModelRows) -> tuple[list[str], Indices, list[str]]:
+def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, list[str]]:
     """Notes on suspicious labels of each row, such rows from the least probable label, messages."""
-    notes = [""] * len(rows.names)
+    notes: list[list[str]] = [[] for _ in rows.names]
     groups, n_repeated = find_groups(rows.X, rows.groups)
     messages = describe_repeated_rows(n_repeated, len(groups))
     n_groups = len(np.unique(groups[rows.recovered]))
     if n_groups == 1 and len(groups) >= _MIN_LABELLED_ROWS:
-        messages.append(
-            "Labels are not checked: all labelled rows are equal or in one group, "
-            "so none can be held out."
-        )
+        reason = "all labelled rows are equal or in one group, so none can be held out"
+        messages.append(f"Labels are not checked: {reason}.")
     if n_groups < 2 or rows.recovered.sum() < _MIN_LABELLED_ROWS:
         return notes, np.empty(0, dtype=np.intp), messages
     labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
     probabilities = _held_out_probabilities(rows.model.estimator, rows.X, labels, groups)
     suspicious = _find_suspicious_labels(labels, probabilities)
     for i, j in np.argwhere(suspicious):
-        note = f"{rows.model.labels[j]}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
-        notes[i] = f"{notes[i]}; {note}" if notes[i] else note
-    messages.append(f"{int(suspicious.sum()):,} labels of {suspicious.size:,} look wrong.")
+        label = rows.model.labels[j]
+        notes[i].append(f"{label}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})")
+    messages.append(f"{suspicious.sum():,} labels of {suspicious.size:,} look wrong.")
     found = np.flatnonzero(suspicious.any(axis=1))
     lowest = np.where(suspicious, probabilities, 1.0)[found].min(axis=1)
     return notes, found[np.argsort(lowest, kind="stable")], messages
@@ -138,12 +131,14 @@ def expected_errors(
     """
     if degrees is None:
         degrees = np.full(predicted.shape, np.nan)
-    known = np.asarray(~np.isnan(degrees).any(axis=1))
-    votes = np.where(known, _PRIOR_VOTES if n_votes is None else n_votes, 0.0)[:, None]
-    degrees = np.where(known[:, None], degrees, predicted)
+    if n_votes is None:
+        n_votes = np.full(len(predicted), _PRIOR_VOTES)
+    known = ~np.isnan(degrees).any(axis=1, keepdims=True)
+    votes = np.where(known, n_votes[:, None], 0.0)
+    degrees = np.where(known, degrees, predicted)
     mean = (_PRIOR_VOTES * predicted + votes * degrees) / (_PRIOR_VOTES + votes)
     variance = (1.0 - (mean**2).sum(axis=1)) / (_PRIOR_VOTES + votes[:, 0] + 1.0)
-    return np.asarray(((degrees - mean) ** 2).sum(axis=1) + variance)
+    return ((degrees - mean) ** 2).sum(axis=1) + variance
 
 
 def choose_rows(scores: Array, X: Any, n: int) -> Indices:
@@ -171,7 +166,7 @@ def choose_rows(scores: Array, X: Any, n: int) -> Indices:
     """
     candidates = np.argsort(-scores, kind="stable")[: max(_MAX_CANDIDATES, n)]
     directions = normalize(X[candidates])
-    squares = np.asarray(scores[candidates], dtype=np.float64) ** 2
+    squares = scores[candidates] ** 2
     n = min(n, len(candidates))
     # Rows of the Cholesky factor of (I + C) / 2.
     factor = np.empty((n, len(candidates)))
@@ -182,13 +177,12 @@ def choose_rows(scores: Array, X: Any, n: int) -> Indices:
         score = squares * residual
         score[chosen] = -1.0
         best = int(np.argmax(score))
-        cosines = directions @ directions[best].T
-        row = 0.5 * to_dense(cosines).ravel()
+        row = 0.5 * to_dense(directions @ directions[best].T).ravel()
         row[best] += 0.5
         factor[k] = (row - factor[:k, best] @ factor[:k]) / np.sqrt(residual[best])
         residual = np.maximum(residual - factor[k] ** 2, 1e-12)
         chosen.append(best)
-    return np.asarray(candidates[chosen])
+    return candidates[chosen]
 
 
 def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
@@ -275,28 +269,25 @@ def write_suggestions(
     """
     check_choice("program", program, _PROGRAMS)
     found = read_model_rows(data, model, output, rows, reading)
-    labels = found.model.labels
+    labels = list(found.model.labels)
     degrees = found.predicted
     if found.degrees is not None:
         degrees = np.where(np.isnan(found.degrees), degrees, found.degrees)
     cells = found.cells.astype(object).where(found.cells.notna(), None)
-    content: str | bytes
     if program == "datasets":
-        content = _soft_labels_parquet(found.id, found.names, cells, degrees, labels)
-    else:
-        make_record = _argilla_record if program == "argilla" else _label_studio_task
-        records = []
-        for name, fields, row in zip(found.names, cells.to_dict("records"), degrees, strict=True):
-            records.append(make_record(name, fields, _suggested_degrees(row, labels), question))
-        content = json.dumps(records, ensure_ascii=False, indent=1, default=str)
-    write_file(output, content)
-    return WrittenTable(len(degrees), list(labels), output, found.messages)
-
-
-def _suggested_degrees(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:
-    least = 1.0 / len(labels) - 1e-9
-    order = np.argsort(-degrees, kind="stable")
-    return {labels[j]: float(degrees[j]) for j in order if degrees[j] >= least}
+        write_file(output, _soft_labels_parquet(found, cells, degrees))
+        return WrittenTable(len(degrees), labels, output, found.messages)
+    records = []
+    for name, fields, row in zip(found.names, cells.to_dict("records"), degrees, strict=True):
+        largest = np.argsort(-row, kind="stable")
+        largest = largest[row[largest] >= 1.0 / len(labels) - 1e-9]
+        suggested = dict(zip(np.take(labels, largest).tolist(), row[largest].tolist(), strict=True))
+        if program == "argilla":
+            records.append(_argilla_record(name, fields, suggested, question))
+        else:
+            records.append(_label_studio_task(name, fields, suggested, question))
+    write_file(output, json.dumps(records, ensure_ascii=False, indent=1, default=str))
+    return WrittenTable(len(degrees), labels, output, found.messages)
 
 
 def _argilla_record(
@@ -325,15 +316,12 @@ def _label_studio_task(
     return {"data": {**fields, "item": name, "degrees": degrees}, "predictions": [prediction]}
 
 
-def _soft_labels_parquet(
-    id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]
-) -> bytes:
+def _soft_labels_parquet(rows: ModelRows, cells: Any, degrees: Array) -> bytes:
     pa = import_optional("pyarrow", "tables", "Tables")
     parquet = import_optional("pyarrow.parquet", "tables", "Tables")
-    columns = {id: pa.array(names, pa.string())}
-    columns |= {name: pa.array(cells[name].tolist()) for name in cells.columns}
+    columns = {rows.id: rows.names} | cells.to_dict("list")
     columns["soft_labels"] = pa.array(degrees.tolist(), pa.list_(pa.float32()))
-    table = pa.table(columns).replace_schema_metadata({"labels": json.dumps(labels)})
+    table = pa.table(columns, metadata={"labels": json.dumps(rows.model.labels)})
     file = io.BytesIO()
     parquet.write_table(table, file)
     return file.getvalue()
