@@ -68,114 +68,123 @@ def write_browse_page(
         raise ParameterError(f"interval must be {required}, got {interval:g}.")
     found = read_model_rows(data, model, output, rows, reading)
     labels = found.model.labels
-    n = len(found.names)
-    if n > MAX_ROWS:
+    n_rows = len(found.names)
+    if n_rows > MAX_ROWS:
         most = f"a page holds at most {MAX_ROWS:,} rows"
-        raise TableError(f"{most}, this table has {n:,}; use a part of it.")
-    series, scores, messages = _series_and_scores(found, interval, raters)
-    given = None
-    if found.labels is not None:
-        given = _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8)
-    cells = []
-    for name in found.cells.columns:
-        texts = ["" if v != v or v is None else str(v) for v in found.cells[name]]
-        if max(map(len, texts), default=0) > _MAX_CHARS and _CUT not in messages:
-            messages.append(_CUT)
-        cells.append(list(map(_shorten, texts)))
-    encoded_scores = []
-    for name, values in scores.items():
-        encoded_scores.append({"name": name, "values": _encode(values, "<f4")})
-    content = {
+        raise TableError(f"{most}, this table has {n_rows:,}; use a part of it.")
+    posterior = _posterior(found.model.estimator)
+    series, messages = _find_series(found, posterior, interval, raters)
+    scores = _find_scores(found, posterior, series)
+    content: dict[str, Any] = {
         "labels": labels,
         "id": found.id,
         "names": list(map(_shorten, found.names)),
         "columns": list(found.cells.columns),
-        "cells": cells,
-        "given": given,
-        "series": [each.encoded() for each in series],
-        "scores": encoded_scores,
+        "cells": [],
+        "given": None,
+        "series": [],
+        "scores": [],
     }
-    context = {
-        "title": Path(found.table).name,
-        "labels": labels,
-        "series": series,
-        "interval": interval,
-        "n_rows": n,
-        "score_help": {name: _SCORES[name] for name in scores},
-        "data": script_json(content),
-    }
-    context |= _summarize_labels(found, series, labels)
-    context |= page_assets("style.css", "dom.js", "browse.js")
-    write_file(output, str(template_environment().get_template("browse.html").render(context)))
-    return WrittenTable(n, list(labels), output, found.messages + messages)
+    cells = found.cells.astype(object).where(found.cells.notna(), "")
+    for name in cells:
+        texts = list(map(str, cells[name]))
+        if max(map(len, texts)) > _MAX_CHARS and _CUT not in messages:
+            messages.append(_CUT)
+        content["cells"].append(list(map(_shorten, texts)))
+    if found.labels is not None:
+        content["given"] = _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8)
+    for each in series:
+        encoded = {"name": each.name, "degrees": _encode_degrees(each.degrees)}
+        encoded |= {"low": _encode_degrees(each.low), "high": _encode_degrees(each.high)}
+        content["series"].append(encoded)
+    for name, values in scores.items():
+        content["scores"].append({"name": name, "values": _encode(values, "<f4")})
+    page = (
+        template_environment()
+        .get_template("browse.html")
+        .render(
+            title=Path(found.table).name,
+            labels=labels,
+            series=series,
+            interval=interval,
+            n_rows=n_rows,
+            score_help={name: _SCORES[name] for name in scores},
+            data=script_json(content),
+            **_summarize_labels(found, series),
+            **page_assets("style.css", "dom.js", "browse.js"),
+        )
+    )
+    write_file(output, page)
+    return WrittenTable(n_rows, list(labels), output, found.messages + messages)
 
 
 class _Series(NamedTuple):
-    """Degrees of all rows with their intervals, if any."""
+    """Degrees of all rows, and the ends of their intervals if they are known."""
 
     name: str
     degrees: Array
-    bounds: Any  # lower and upper ends, or None
-
-    def encoded(self) -> dict[str, Any]:
-        bounds = self.bounds
-        return {
-            "name": self.name,
-            "degrees": _encode_degrees(self.degrees),
-            "low": None if bounds is None else _encode_degrees(bounds[0]),
-            "high": None if bounds is None else _encode_degrees(bounds[1]),
-        }
+    low: Any = None
+    high: Any = None
 
 
-def _series_and_scores(
-    rows: ModelRows, interval: float, raters: float | None
-) -> tuple[list[_Series], dict[str, Array], list[str]]:
-    """Recovered or given and predicted degrees, scores to sort rows by, and messages."""
-    estimator = rows.model.estimator
-    posterior = _posterior(estimator)
-    series = []
+def _posterior(estimator: Any) -> Any:
+    """What intervals and distances need; None if the model does not hold it."""
+    if not hasattr(estimator, "compute_posterior"):
+        return None
+    try:
+        return estimator.compute_posterior()
+    except InputError:  # of a file without --intervals
+        return None
+
+
+def _find_series(
+    rows: ModelRows, posterior: Any, interval: float, raters: float | None
+) -> tuple[list[_Series], list[str]]:
+    """Recovered or given degrees, if there are any, then predicted degrees; and messages."""
     messages: list[str] = []
 
-    def find_bounds(verb: str, *inputs: Any) -> Any:
+    def find_bounds(verb: str, known: Any, *inputs: Any) -> Any:
         if posterior is None:
-            return None
-        compute = getattr(estimator, f"{verb}_interval")
+            return ()
+        bounds = np.full((2, *rows.predicted.shape), np.nan)
+        compute = getattr(rows.model.estimator, f"{verb}_interval")
         try:
             with warnings.catch_warnings(
                 record=True, action="always", category=UserWarning
             ) as caught:
-                found = compute(*inputs, coverage=interval, n_raters=raters)
-            messages.extend(str(each.message) for each in caught)
-            return found
+                bounds[:, known] = compute(*inputs, coverage=interval, n_raters=raters)
         except InputError as error:  # the model cannot give these
             messages.append(str(error))
-            return None
+            return ()
+        messages.extend(str(each.message) for each in caught)
+        return bounds
 
-    if rows.degrees is not None and not rows.recovered.any():
-        series.append(_Series("given", rows.degrees, None))
+    series = []
+    known = rows.recovered
+    if known.any():
+        bounds = find_bounds("enhance", known, rows.X[known], rows.labels[known])  # type: ignore[index]
+        series.append(_Series("recovered", rows.degrees, *bounds))  # type: ignore[arg-type]
     elif rows.degrees is not None:
-        known = rows.recovered
-        found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
-        bounds = None
-        if found is not None:
-            bounds = np.full((2, *rows.predicted.shape), np.nan)
-            bounds[:, known] = found
-        series.append(_Series("recovered", rows.degrees, bounds))
-    series.append(_Series("predicted", rows.predicted, find_bounds("predict", rows.X)))
+        series.append(_Series("given", rows.degrees))
+    bounds = find_bounds("predict", slice(None), rows.X)
+    series.append(_Series("predicted", rows.predicted, *bounds))
+    return series, messages
+
+
+def _find_scores(rows: ModelRows, posterior: Any, series: list[_Series]) -> dict[str, Array]:
+    """Scores to sort rows by; of the predicted degrees where the others are unknown."""
     scores: dict[str, Array] = {}
-    # Of the predicted degrees where the others are unknown.
     for each in reversed(series):
         _fill_known(scores, "entropy", entr(each.degrees).sum(axis=1))
-        if each.bounds is not None:
-            low, high = each.bounds
-            _fill_known(scores, "interval width", (high - low).mean(axis=1))
+        if each.low is not None:
+            _fill_known(scores, "interval width", (each.high - each.low).mean(axis=1))
     if rows.labels is not None:
         scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
         scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
     if posterior is not None:
         largest = np.quantile(posterior.leverage.distances, 0.99)
         scores["distance"] = posterior.leverage.distance(rows.X) / largest
-    return series, scores, messages
+    return scores
 
 
 def _fill_known(scores: dict[str, Array], name: str, values: Array) -> None:
@@ -183,45 +192,40 @@ def _fill_known(scores: dict[str, Array], name: str, values: Array) -> None:
     scores[name] = np.where(np.isnan(values), scores.get(name, values), values)
 
 
-def _summarize_labels(
-    rows: ModelRows, series: list[_Series], names: tuple[str, ...]
-) -> dict[str, Any]:
+def _summarize_labels(rows: ModelRows, series: list[_Series]) -> dict[str, Any]:
     """Frequencies, means and histograms of the labels, and how often two are positive together."""
-    Y = None if rows.labels is None else np.nan_to_num(rows.labels)
-    counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
+    names = rows.model.labels
+    Y = np.zeros(rows.predicted.shape) if rows.labels is None else np.nan_to_num(rows.labels)
+    counts = Y.sum(axis=0).astype(int)
     overview = []
     for j, name in enumerate(names):
-        columns = {}
         means = {}
         for each in series:
-            column = each.degrees[~np.isnan(each.degrees[:, j]), j]
-            columns[each.name] = column
-            means[each.name] = float(column.mean()) if len(column) else 0.0
-        bins = np.histogram(columns[series[0].name], bins=10, range=(0, 1))[0]
-        bars = (bins / max(bins.max(), 1)).tolist()
-        overview.append({"name": name, "count": int(counts[j]), "means": means, "bins": bars})
+            known = each.degrees[~np.isnan(each.degrees[:, j]), j]
+            means[each.name] = known.sum() / max(len(known), 1)
+        bins = np.histogram(series[0].degrees[:, j], bins=10, range=(0, 1))[0]
+        bars = bins / max(bins.max(), 1)
+        overview.append({"name": name, "count": counts[j], "means": means, "bins": bars})
     most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_TOGETHER])
-    together = None if Y is None else (Y[:, most].T @ Y[:, most]).astype(int).tolist()
+    together = None
+    if rows.labels is not None:
+        together = (Y[:, most].T @ Y[:, most]).astype(int)
     return {"overview": overview, "together": together, "most": [names[j] for j in most]}
-
-
-def _posterior(estimator: Any) -> Any:
-    """What intervals and distances need; None if the model does not hold it."""
-    try:
-        return estimator.compute_posterior() if hasattr(estimator, "compute_posterior") else None
-    except InputError:  # of a file without --intervals
-        return None
 
 
 def _shorten(text: str) -> str:
     text = strip_control_chars(text)
-    return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
+    if len(text) > _MAX_CHARS:
+        text = text[: _MAX_CHARS - 1] + "…"
+    return text
 
 
 def _encode(values: Any, dtype: Any) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
+    return base64.b64encode(np.asarray(values, dtype=dtype).tobytes()).decode()
 
 
-def _encode_degrees(degrees: Array) -> str:
+def _encode_degrees(degrees: Array | None) -> str | None:
     """Degrees in ten-thousandths; 65535 where unknown."""
+    if degrees is None:
+        return None
     return _encode(np.nan_to_num(np.rint(1e4 * degrees), nan=65535), "<u2")

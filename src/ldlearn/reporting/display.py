@@ -3,7 +3,7 @@
 import base64
 import io
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -92,14 +92,12 @@ class Display:
         self._draw(*self.axes_)
         return self
 
-    def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
+    def _shared_legend(self, handles: Mapping[str, Any]) -> None:
         """A legend for all panels: below them, or inside the first one in a figure of the user."""
-        if not handles:
-            return
-        if self._owns_figure:
-            add_legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
-        else:
-            add_legend(self.ax_, handles, names, loc="best")
+        if handles and self._owns_figure:
+            add_legend(self.ax_.figure, handles, loc="outside lower left", ncols=4)
+        elif handles:
+            add_legend(self.ax_, handles)
 
     def save(self, path: FilePath, *, dpi: float = 200) -> Path:
         """Save the figure; the suffix chooses the format (svg, png, pdf, ...).

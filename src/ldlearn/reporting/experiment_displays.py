@@ -14,7 +14,6 @@ from ldlearn.evaluation import (
     TASKS,
     Convergence,
     Curve,
-    Difference,
     PostHocResult,
     Results,
     Task,
@@ -159,32 +158,24 @@ class CriticalDifferenceDisplay(Display):
         ax.xaxis.set_major_locator(MaxNLocator(12, integer=True, steps=[1, 2, 5, 10]))
         ax.tick_params(color=INK, labelcolor=MUTED, labelsize=SMALL)
         ax.yaxis.set_visible(False)
-        self._draw_critical_difference(ax, low, high)
+        if self.result.critical_difference is not None:
+            self._draw_critical_difference(ax, self.result.critical_difference, low, high)
         self.bars_ = []
+        look: Any = {"color": PALETTE[0], "linewidth": 3.2, "solid_capstyle": "round"}
         for start, end, y in self._bars:
-            self.bars_ += ax.plot(
-                [start, end],
-                [y, y],
-                color=PALETTE[0],
-                linewidth=3.2,
-                solid_capstyle="round",
-            )
+            self.bars_ += ax.plot([start, end], [y, y], **look)
         self._draw_names(ax)
 
-    def _draw_critical_difference(self, ax: Axes, low: int, high: int) -> None:
+    def _draw_critical_difference(self, ax: Axes, limit: float, low: int, high: int) -> None:
         """The critical difference as a ruler and, around a control, as a band."""
-        control = self.result.control
-        limit = self.result.critical_difference
-        if limit is None:
-            return
         text = f"critical difference {limit:.2f}"
         if limit > high - low:
             text += " (longer than the axis)"
         end = min(low + limit, high)
         ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
         put_text(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
-        if control is not None:
-            middle = self.result.average_ranks[control]
+        if self.result.control is not None:
+            middle = self.result.average_ranks[self.result.control]
             ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
 
     def _draw_names(self, ax: Axes) -> None:
@@ -194,43 +185,26 @@ class CriticalDifferenceDisplay(Display):
         gap = "\N{NO-BREAK SPACE}"
         left, right = ax.get_xlim()
         ordered = self.result.methods_by_rank
+        # The first of the three points of a line, on the axis, is marked.
+        look: Any = {"linewidth": 0.8, "marker": "o", "markersize": 3.2, "markevery": [0]}
         self.names_ = {}
         for place, method in enumerate(ordered):
             rank = self.result.average_ranks[method]
             name = strip_control_chars(method)
-            if place < len(self._name_heights):
-                edge = left
-                side = "right"
-                y = self._name_heights[place]
-                text = f"{name}{gap * 3}{rank:.2f}{gap}"
-            else:
-                y = self._name_heights[len(ordered) - 1 - place]
+            y = self._name_heights[min(place, len(ordered) - 1 - place)]
+            edge = left
+            text = f"{name}{gap * 3}{rank:.2f}{gap}"
+            options: Any = {"size": NORMAL, "color": INK, "ha": "right", "va": "center"}
+            if place >= len(self._name_heights):
                 edge = right
-                side = "left"
                 text = f"{gap}{rank:.2f}{gap * 3}{name}"
-            color = MUTED if method in self.muted else INK
-            weight = "bold" if method == self.result.control else "normal"
-            # The first of the three points, on the axis, is marked.
-            ax.plot(
-                [rank, rank, edge],
-                [0, y, y],
-                color=color,
-                linewidth=0.8,
-                marker="o",
-                markersize=3.2,
-                markevery=[0],
-            )
-            self.names_[method] = put_text(
-                ax,
-                edge,
-                y,
-                text,
-                size=NORMAL,
-                color=color,
-                ha=side,
-                va="center",
-                fontweight=weight,
-            )
+                options["ha"] = "left"
+            if method in self.muted:
+                options["color"] = MUTED
+            if method == self.result.control:
+                options["fontweight"] = "bold"
+            ax.plot([rank, rank, edge], [0, y, y], color=options["color"], **look)
+            self.names_[method] = put_text(ax, edge, y, text, **options)
 
 
 class DifferencesDisplay(Display):
@@ -300,10 +274,10 @@ class DifferencesDisplay(Display):
         if table is None or not table.baselines:
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
         baselines = best_baselines(table)
-        found: dict[str, dict[str, Difference]] = {}
+        found: dict[str, Any] = {}
         for dataset, baseline in baselines.items():
             found[dataset] = {}
-            for name in table.rivals if methods is None else methods:
+            for name in methods or table.rivals:
                 pair = difference(results, table, name, baseline, dataset)
                 if pair is not None:
                     found[dataset][name] = pair
@@ -317,16 +291,14 @@ class DifferencesDisplay(Display):
             # A method may lack a data set; its row stays, so that rows of all panels are the same
             # methods.
             for name, pair in found.items():
-                self.dots_[dataset, name] = ax.errorbar(
-                    pair.mean,
-                    self.methods.index(name),
-                    # One repeat has no interval.
-                    xerr=None if math.isnan(pair.margin) else pair.margin,
-                    color=PALETTE[0] if pair.is_significant else MUTED,
-                    marker="o",
-                    markersize=4,
-                    linewidth=1.4,
-                )
+                look: Any = {"color": MUTED, "marker": "o", "markersize": 4, "linewidth": 1.4}
+                if pair.is_significant:
+                    look["color"] = PALETTE[0]
+                # One repeat has no interval.
+                if not math.isnan(pair.margin):
+                    look["xerr"] = pair.margin
+                row = self.methods.index(name)
+                self.dots_[dataset, name] = ax.errorbar(pair.mean, row, **look)
             name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
             set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
@@ -378,7 +350,7 @@ class TimeMemoryDisplay(Display):
         -------
         TimeMemoryDisplay
         """
-        seconds: dict[str, dict[str, float]] = {}
+        seconds: dict[str, Any] = {}
         memory = {}
         for cost in costs(Results.from_records(records)):
             name = cost.method.name
@@ -393,20 +365,19 @@ class TimeMemoryDisplay(Display):
         return cls(seconds, memory).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.methods_ = sorted(self.seconds, key=self._fit_seconds)
+        self.methods_ = sorted(
+            self.seconds, key=lambda name: self.seconds[name].get("fit", math.inf)
+        )
         self.points_: dict[str, Any] = {}
         # Also a marker for each phase, for readers who cannot distinguish the colours.
         for phase, marker, color in zip(PHASES, "soD", PALETTE, strict=False):
-            means = {}
-            for method, seconds in self.seconds.items():
-                if phase in seconds:
-                    means[method] = seconds[phase]
+            means = {name: found.get(phase, math.nan) for name, found in self.seconds.items()}
             self._draw_points(axes[0], phase, means, marker=marker, color=color, alpha=0.9)
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         name_rows(axes[0], self.methods_, ruled=True)
         set_labels(axes[0], "seconds")
-        self._shared_legend(list(self.points_.values()), list(self.points_))
+        self._shared_legend(self.points_)
         for ax in axes[1:]:
             self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
             name_rows(ax, [""] * len(self.methods_), ruled=True)
@@ -414,13 +385,10 @@ class TimeMemoryDisplay(Display):
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
             set_labels(ax, "peak memory, MB")
 
-    def _fit_seconds(self, method: str) -> float:
-        return float(self.seconds[method].get("fit", math.inf))
-
     def _draw_points(self, ax: Axes, name: str, values: Mapping[str, float], **look: Any) -> None:
-        rows = [row for row, method in enumerate(self.methods_) if method in values]
-        if rows:
-            x = [values[self.methods_[row]] for row in rows]
+        x = [values.get(method, math.nan) for method in self.methods_]
+        if not np.isnan(x).all():
+            rows = range(len(x))
             (self.points_[name],) = ax.plot(x, rows, linestyle="none", markersize=5, **look)
 
 
@@ -511,35 +479,30 @@ class ConvergenceDisplay(Display):
         return cls(objectives, gaps, heading=dataset).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
-        single = len(self.objectives) == 1
         self.lines_ = {}
-        labels = []
+        legend = {}
+        height = "objective"
         for i, (name, values) in enumerate(self.objectives.items()):
             steps = np.arange(1, 1 + len(values))
-            heights = values
-            if not single:
+            if len(self.objectives) > 1:
+                height = "relative change of the objective"
+                ax.set_yscale("log")
                 # A change belongs to the step it was made in, so that changes begin at step 2.
                 steps = steps[1:]
                 # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all
                 # has no logarithm.
                 changes = np.abs(np.diff(values)) / (abs(values[-1]) or 1.0)
-                heights = np.maximum(changes, 1e-16)
-            (self.lines_[name],) = ax.plot(
-                steps,
-                heights,
-                linewidth=1.6,
-                markersize=3.5,
-                **series_style(i),
-            )
+                values = np.maximum(changes, 1e-16)
+            (self.lines_[name],) = ax.plot(steps, values, **series_style(i))
+            text = name
             if name in self.gaps:
-                name += f" (certified gap {self.gaps[name]:.1e})"
-            labels.append(name)
+                text += f" (certified gap {self.gaps[name]:.1e})"
+            legend[text] = self.lines_[name]
         style_axes(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-        ax.set_yscale("linear" if single else "log")
-        set_labels(ax, "step", "objective" if single else "relative change of the objective")
+        set_labels(ax, "step", height)
         set_title(ax, self.heading)
-        add_legend(ax, list(self.lines_.values()), labels)
+        add_legend(ax, legend)
 
 
 class SensitivityDisplay(Display):
@@ -632,8 +595,9 @@ class SensitivityDisplay(Display):
                     line = _draw_curve(ax, curves[parameter], series_style(i))
                     self.lines_[parameter, task] = line
                 style_axes(ax)
-                x_label = parameter if ax in grid[-1] else ""
-                set_labels(ax, x_label, f"{task}\n{score}" if ax is row[0] else "")
+                if ax in grid[-1]:
+                    set_labels(ax, x=parameter)
+            set_labels(row[0], y=f"{task}\n{score}")
             # One scale for all parameters of a task: which of them matters most is seen from the
             # heights.
             ends = [ax.get_ylim() for ax in row]
@@ -644,7 +608,7 @@ class SensitivityDisplay(Display):
 
 
 def _draw_curve(ax: Axes, curve: Curve, look: dict[str, Any]) -> Any:
-    (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **look)
+    (line,) = ax.plot(curve.positions, curve.mean, **look)
     # one repeat has no spread
     if np.isfinite(curve.std).any():
         low = curve.mean - curve.std

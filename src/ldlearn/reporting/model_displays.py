@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
+from scipy import ndimage
 
 from ldlearn.core import targets
 from ldlearn.datasets import artificial_picture, make_artificial
@@ -59,7 +60,7 @@ class BarsPanel:
     logical: Any = None
     truth: Any = None
     # lower and upper ends, by series
-    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    intervals: Mapping[str, Any] = field(default_factory=dict)
 
     def heading_lines(self) -> list[str]:
         """The heading in lines as long as a panel is wide."""
@@ -141,17 +142,14 @@ class DistributionBarsDisplay(Display):
         panels = []
         for row in rows:
             degrees = {name: _get_row(matrix, row) for name, matrix in distributions.items()}
-            ends = {}
-            for name, (low, high) in (intervals or {}).items():
-                ends[name] = (_get_row(low, row), _get_row(high, row))
+            ends = {name: np.asarray(pair)[:, row] for name, pair in (intervals or {}).items()}
             heading = f"row {row}" if texts is None else texts[row]
             panels.append(
                 BarsPanel(heading, degrees, _get_row(logical, row), _get_row(truth, row), ends)
             )
         if label_names is None:
-            matrices = (*distributions.values(), logical, truth)
-            n_labels = next(np.shape(matrix)[1] for matrix in matrices if matrix is not None)
-            label_names = targets.default_label_names(n_labels)
+            first = next(iter(distributions.values()))
+            label_names = targets.default_label_names(np.shape(first)[1])
         return cls(panels, label_names).plot(ax=ax)
 
     @classmethod
@@ -181,9 +179,9 @@ class DistributionBarsDisplay(Display):
         n_samples = np.shape(X)[0]
         found = {}
         ends = {}
-        recovered = getattr(estimator, "label_distributions_", None)
+        recovered = getattr(estimator, "label_distributions_", ())
         # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
-        if recovered is not None and len(recovered) == n_samples:
+        if len(recovered) == n_samples:
             found["recovered"] = recovered
         if hasattr(estimator, "predict"):
             found["predicted"] = estimator.predict(X)
@@ -228,12 +226,10 @@ class DistributionBarsDisplay(Display):
             # Of several repeats that drew the row, the first.
             if row in samples.rows and record.method not in panels:
                 place = samples.rows.index(row)
-                panels[record.method] = BarsPanel(
-                    record.method,
-                    {"recovered": samples.recovered[place]},
-                    _get_row(samples.logical, place),
-                    _get_row(samples.truth, place),
-                )
+                degrees = {"recovered": samples.recovered[place]}
+                logical = _get_row(samples.logical, place)
+                truth = _get_row(samples.truth, place)
+                panels[record.method] = BarsPanel(record.method, degrees, logical, truth)
                 label_names = record.label_names
         if not panels:
             problem = f"holds row {row}; choose a row listed in its samples"
@@ -247,8 +243,7 @@ class DistributionBarsDisplay(Display):
         for i, ax in enumerate(axes):
             ax.set_xlim(0, min(1.0, 1.05 * max(end, 0)))
             ax.tick_params(labelleft=i % self._panels.n_columns == 0)
-        entries = self._legend_entries()
-        self._shared_legend(list(entries.values()), list(entries))
+        self._shared_legend(self._legend_entries())
 
     def _draw_panel(self, panel: BarsPanel, ax: Axes) -> dict[str, Any]:
         places = np.arange(len(self.label_names))
@@ -264,23 +259,18 @@ class DistributionBarsDisplay(Display):
         if panel.logical is not None:
             self._draw_logical(panel.logical, ax)
         name_rows(ax, self.label_names)
-        # room for the dots of logical labels
-        ax.tick_params(axis="y", pad=3 if panel.logical is None else 10)
         set_title(ax, *panel.heading_lines())
         return bars
 
     def _draw_logical(self, logical: Any, ax: Axes) -> None:
         """Dots left of the axis, between the bars and the names of the labels."""
         left = -6 / 170  # in fractions of the panel's width
+        look = {"clip_on": False, "transform": ax.get_yaxis_transform()} | _DOT
         for place, label in enumerate(logical):
-            ax.plot(
-                left,
-                place,
-                markerfacecolor=MUTED if label > 0 else "none",
-                clip_on=False,
-                transform=ax.get_yaxis_transform(),
-                **_DOT,
-            )
+            (dot,) = ax.plot(left, place, **look)
+            if not label > 0:
+                dot.set_markerfacecolor("none")
+        ax.tick_params(axis="y", pad=10)  # room for the dots
 
     def _legend_entries(self) -> dict[str, Any]:
         entries: dict[str, Any] = {}
@@ -333,9 +323,11 @@ class TernaryDisplay(Display):
             if D.ndim != 2 or D.shape[1] != 3:
                 raise InputError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
             self.distributions[name] = D
-        self.label_names = targets.default_label_names(3) if label_names is None else label_names
-        if len(self.label_names) != 3:
-            given = f"{len(self.label_names)} label names were given"
+        if label_names is None:
+            label_names = targets.default_label_names(3)
+        self.label_names = label_names
+        if len(label_names) != 3:
+            given = f"{len(label_names)} label names were given"
             raise InputError(f"A triangle has three corners, but {given}.")
 
     @classmethod
@@ -355,7 +347,9 @@ class TernaryDisplay(Display):
         -------
         TernaryDisplay
         """
-        clouds = {} if truth is None else {"truth": truth}
+        clouds = {}
+        if truth is not None:
+            clouds["truth"] = truth
         clouds["predicted"] = estimator.predict(X)
         return cls(clouds, getattr(estimator, "label_names_", None)).plot(ax=ax)
 
@@ -376,10 +370,16 @@ class TernaryDisplay(Display):
         self.points_ = {}
         for i, (name, matrix) in enumerate(self.distributions.items()):
             look = series_style(i)
-            del look["linestyle"]
-            x, y = (matrix @ _CORNERS).T
-            self.points_[name] = ax.scatter(x, y, s=12, alpha=0.55, linewidths=0, **look)
-        add_legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
+            self.points_[name] = ax.scatter(
+                matrix @ _CORNERS[:, 0],
+                matrix @ _CORNERS[:, 1],
+                s=12,
+                alpha=0.55,
+                linewidths=0,
+                color=look["color"],
+                marker=look["marker"],
+            )
+        add_legend(ax, self.points_, loc="upper right")
 
 
 class ArtificialPictureDisplay(Display):
@@ -422,9 +422,10 @@ class ArtificialPictureDisplay(Display):
             )
             style_axes(ax, grid=None)
             ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-            # Rows of the picture are x1, which is why it stands at the vertical axis.
-            set_labels(ax, "x2", "x1" if ax is axes[0] else "")
+            set_labels(ax, x="x2")
             set_title(ax, name)
+        # Rows of the picture are x1, which is why it stands at the vertical axis.
+        set_labels(axes[0], y="x1")
 
 
 class ReliabilityDisplay(Display):
@@ -469,18 +470,13 @@ class ReliabilityDisplay(Display):
             shapes = f"{true.shape} and {predicted.shape}"
             raise InputError(f"D_true and D_pred must have one shape, got {shapes}.")
         cuts = np.linspace(0, 1, n_bins + 1)
-        # A degree of exactly 1 belongs to the last bin, which has no right neighbour.
-        bins = np.clip(np.searchsorted(cuts, predicted, side="right") - 1, 0, n_bins - 1)
+        # Without the outer cuts: a degree of exactly 1 belongs to the last bin.
+        bins = np.digitize(predicted, cuts[1:-1])
         # A bin without predictions has no mean.
         filled, counts = np.unique(bins, return_counts=True)
-        self.predicted = np.empty(len(filled))
-        self.true = np.empty(len(filled))
-        spread = np.empty(len(filled))
-        for i, number in enumerate(filled):
-            inside = bins == number
-            self.predicted[i] = predicted[inside].mean()
-            self.true[i] = true[inside].mean()
-            spread[i] = true[inside].std()
+        self.predicted = ndimage.mean(predicted, bins, filled)
+        self.true = ndimage.mean(true, bins, filled)
+        spread = ndimage.standard_deviation(true, bins, filled)
         # One value has no spread: the bar of its error has length 0.
         self.error = spread / np.sqrt(np.maximum(counts - 1, 1))
         self.fraction = counts / true.size
@@ -516,16 +512,9 @@ class ReliabilityDisplay(Display):
         color = PALETTE[0]
         self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=color, alpha=0.15)
         ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle="--")
-        drawn = ax.errorbar(
-            self.predicted,
-            self.true,
-            yerr=2 * self.error,  # two standard errors: about 95 per cent
-            color=color,
-            marker="o",
-            markersize=4.5,
-            linewidth=1.6,
-            elinewidth=1.0,
-        )
+        look: Any = {"marker": "o", "markersize": 4.5, "linewidth": 1.6, "elinewidth": 1.0}
+        error = 2 * self.error  # about 95 per cent
+        drawn = ax.errorbar(self.predicted, self.true, error, color=color, **look)
         self.line_ = drawn.lines[0]
         text = f"calibration error {self.calibration_error:.3f}"
         put_text(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
@@ -580,9 +569,9 @@ class CooccurrenceDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         self.image_ = ax.imshow(self.conditional, cmap="Blues", vmin=0, vmax=1)
         self.texts_ = []
-        # More than twelve labels would not be readable.
-        shown = self.conditional if len(self.conditional) <= 12 else np.empty((0, 0))
-        for (i, j), value in np.ndenumerate(shown):
+        for (i, j), value in np.ndenumerate(self.conditional):
+            if len(self.conditional) > 12:
+                break  # more would not be readable
             text = f"{value:.2f}"
             color = INK
             if value > 0.6:
@@ -590,9 +579,8 @@ class CooccurrenceDisplay(Display):
             elif np.isnan(value):
                 color = MUTED
                 text = "-"
-            self.texts_.append(
-                put_text(ax, j, i, text, size=7, color=color, ha="center", va="center")
-            )
+            drawn = put_text(ax, j, i, text, size=7, color=color, ha="center", va="center")
+            self.texts_.append(drawn)
         style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)
         rows = zip(self.label_names, self.frequencies, strict=True)
@@ -667,7 +655,9 @@ class FeatureInfluenceDisplay(Display):
         -------
         FeatureInfluenceDisplay
         """
-        model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        model = estimator
+        if hasattr(estimator, "steps"):
+            model = estimator.steps[-1][1]
         found = softmax_coefficients(model)
         if found is None:
             problem = "does not predict a softmax of linear scores"
@@ -675,16 +665,16 @@ class FeatureInfluenceDisplay(Display):
             raise InputError(f"{type(model).__name__} {problem}; {advice}.")
         coef = found[0]
         labels = list(map(str, model.label_names_))
-        # Otherwise a name, which may be a number too.
-        is_column = isinstance(label, (int, np.integer)) and 0 <= label < len(labels)
-        if not is_column and str(label) not in labels:
+        # Another number may be a name.
+        if isinstance(label, (int, np.integer)) and 0 <= label < len(labels):
+            label = labels[label]
+        if str(label) not in labels:
             raise InputError(f"There is no label {label!r}; the labels are {', '.join(labels)}.")
-        column = label if is_column else labels.index(str(label))
         # The softmax does not notice what is added to all labels alike: only differences between
         # labels mean anything.
-        centred = (coef - coef.mean(axis=0))[column] * np.asarray(scale, dtype=float)
+        centred = (coef - coef.mean(axis=0))[labels.index(str(label))] * np.asarray(scale)
         names = _feature_names(estimator, model, len(centred))
-        return cls(centred, names, labels[column], top=top).plot(ax=ax)
+        return cls(centred, names, str(label), top=top).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         # stable: of equal coefficients the same ones are shown on every machine
@@ -692,7 +682,7 @@ class FeatureInfluenceDisplay(Display):
         order = largest[np.argsort(-self.coef[largest], kind="stable")]
         colors = np.where(self.coef[order] >= 0, PALETTE[0], PALETTE[1])
         self.bars_ = ax.barh(range(len(order)), self.coef[order], height=0.7, color=colors)
-        self.shown_ = [str(self.feature_names[i]) for i in order]
+        self.shown_ = np.asarray(self.feature_names)[order].tolist()
         ax.axvline(0, color=MUTED, linewidth=0.9)
         name_rows(ax, self.shown_)
         set_labels(ax, "coefficient minus the mean of all labels")
@@ -701,10 +691,9 @@ class FeatureInfluenceDisplay(Display):
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
     """Those of the features that the model has seen, else x0, x1, ..."""
-    if len(getattr(estimator, "steps", ())) > 1:
-        # A step may be unable to name its output.
-        with suppress(AttributeError, ValueError):
-            return list(estimator[:-1].get_feature_names_out())
+    # A model without steps, or a step that is unable to name its output.
+    with suppress(TypeError, AttributeError, ValueError):
+        return list(estimator[:-1].get_feature_names_out())
     # Names of the input of a pipeline fit the coefficients only if no step has made other features.
     for fitted in (model, estimator):
         names = getattr(fitted, "feature_names_in_", ())

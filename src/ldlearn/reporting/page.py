@@ -4,25 +4,24 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
 
 from ldlearn._optional_imports import import_optional
-from ldlearn.evaluation import TASKS, Curve, Results, SampleRows, sensitivity_curves
-from ldlearn.evaluation.formatting import format_duration, format_value, plural, strip_control_chars
-from ldlearn.evaluation.record import is_finite_number
-from ldlearn.evaluation.text_tables import (
-    agreement_table,
-    cost_table,
-    format_number,
-    format_rank,
-    score_table,
+from ldlearn.evaluation import (
+    TASKS,
+    Curve,
+    Results,
+    SampleRows,
+    formatting,
+    sensitivity_curves,
+    text_tables,
 )
-from ldlearn.reporting import style
-from ldlearn.reporting.conclusions import compare_with_baseline, summarize, summarize_dataset
-from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
+from ldlearn.evaluation.formatting import format_value, strip_control_chars
+from ldlearn.evaluation.record import is_finite_number
+from ldlearn.reporting import conclusions, run_summary, style
 
 _JsonObject = dict[str, Any]
 _LABELS_SHOWN = 9  # in the example at the top of the page
@@ -38,19 +37,6 @@ _LATEX = str.maketrans({
     "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--", "→": r"$\rightarrow$",
     "•": r"$\bullet$", "◦": r"$\circ$",
 })  # fmt: skip
-
-_TEMPLATE_FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    agreement_table,
-    compare_with_baseline,
-    cost_table,
-    grid_sizes,
-    plural,
-    score_table,
-    selected_parameters,
-    summarize,
-    summarize_convergence,
-    summarize_dataset,
-)
 
 
 def render(template: str, report: Any, **context: Any) -> str:
@@ -84,15 +70,19 @@ def template_environment() -> Any:
         keep_trailing_newline=True,
     )
     made.filters |= {
-        "number": format_number,
-        "rank": format_rank,
-        "duration": format_duration,
+        "number": text_tables.format_number,
+        "rank": text_tables.format_rank,
+        "duration": formatting.format_duration,
         "markdown": _escape_markdown,
         "latex": _escape_latex,
     }
-    made.globals["tasks"] = TASKS
-    for function in _TEMPLATE_FUNCTIONS:
-        made.globals[function.__name__] = function
+    made.globals |= {
+        "conclusions": conclusions,
+        "plural": formatting.plural,
+        "run_summary": run_summary,
+        "tasks": TASKS,
+        "text_tables": text_tables,
+    }
     return made
 
 
@@ -150,14 +140,15 @@ def _sample_rows(stored: Mapping[str, SampleRows]) -> list[_JsonObject]:
             # A method whose first repeat failed has other rows.
             if samples.rows == first.rows:
                 degrees[method] = _round_row(samples.recovered, place)
-        entry = {
-            "row": row,
-            "text": first.texts[place] if first.texts else "",
-            "degrees": degrees,
-            "truth": _round_row(first.truth, place),
-            "logical": _round_row(first.logical, place),
-        }
-        rows.append(entry)
+        rows.append(
+            {
+                "row": row,
+                "text": first.texts[place] if first.texts else "",
+                "degrees": degrees,
+                "truth": _round_row(first.truth, place),
+                "logical": _round_row(first.logical, place),
+            }
+        )
     return rows
 
 
@@ -182,12 +173,11 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> _JsonObject | No
         quarter = len(rows) // 4
         rows = sorted(rows, key=overlap)[quarter : len(rows) - quarter]  # between the quartiles
     row = min(rows, key=lambda row: len(row["text"]))
+    unknown = [None] * len(found["labels"])
+    values = (row["degrees"][method], row["logical"] or unknown, row["truth"] or unknown)
     labels = []
-    for j, name in enumerate(found["labels"]):
-        label = {"name": name, "degree": row["degrees"][method][j]}
-        label["logical"] = row["logical"][j] if row["logical"] else None
-        label["truth"] = row["truth"][j] if row["truth"] else None
-        labels.append(label)
+    for name, degree, logical, truth in zip(found["labels"], *values, strict=True):
+        labels.append({"name": name, "degree": degree, "logical": logical, "truth": truth})
     by_size = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))
     largest = by_size[:_LABELS_SHOWN]
     return {

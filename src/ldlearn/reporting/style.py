@@ -1,6 +1,6 @@
 """Shared by all displays: colours, frames, and text that is never parsed as a formula."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -24,12 +24,14 @@ _VERBATIM: Any = {"parse_math": False, "usetex": False}
 
 
 def series_style(index: int) -> dict[str, Any]:
-    """Colour, marker and dash of the i-th series; the latter two change where colours repeat."""
-    cycle = index // len(PALETTE)
+    """Look of the line of the i-th series; marker and dash also change where colours repeat."""
+    cycle, color = divmod(index, len(PALETTE))
     return {
-        "color": PALETTE[index % len(PALETTE)],
+        "color": PALETTE[color],
         "marker": _MARKERS[(index + cycle) % len(_MARKERS)],
         "linestyle": ("-", "--", ":", "-.")[cycle % 4],
+        "linewidth": 1.6,
+        "markersize": 3.5,
     }
 
 
@@ -65,10 +67,11 @@ def set_title(ax: Axes, *lines: str) -> None:
 
 
 def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
-    """Labels of both axes, of one or more lines."""
-    for put, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
-        lines = map(strip_control_chars, text.splitlines())
-        put("\n".join(lines), fontsize=NORMAL, color=INK, **_VERBATIM)
+    """Labels of one or more lines, where given."""
+    for axis, text in ((ax.xaxis, x), (ax.yaxis, y)):
+        if text:
+            lines = map(strip_control_chars, text.splitlines())
+            axis.set_label_text("\n".join(lines), fontsize=NORMAL, color=INK, **_VERBATIM)
 
 
 def name_ticks(
@@ -76,35 +79,26 @@ def name_ticks(
 ) -> None:
     """Put names at the ticks of one axis: at 0, 1, ... by default."""
     labels = list(map(strip_control_chars, names))
-    places = range(len(names)) if positions is None else positions
-    axis.set_ticks(places, labels=labels, fontsize=SMALL, color=INK, **_VERBATIM, **options)
+    if positions is None:
+        positions = range(len(names))
+    axis.set_ticks(positions, labels=labels, fontsize=SMALL, color=INK, **_VERBATIM, **options)
 
 
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
     """Names of rows from top to bottom, perhaps with a faint line along each."""
-    if ruled:
-        ax.hlines(
-            range(len(names)),
-            0,
-            1,
-            transform=ax.get_yaxis_transform(),
-            color=RULE,
-            linewidth=0.5,
-            zorder=0,
-        )
     style_axes(ax, grid="x")
+    if ruled:
+        ax.grid(axis="y", color=RULE, linewidth=0.5)
     # the first name at the top, as a table has it
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     name_ticks(ax.yaxis, names)
 
 
-def add_legend(
-    to: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any
-) -> Any:
+def add_legend(to: Axes | Figure | SubFigure, handles: Mapping[str, Any], **options: Any) -> None:
     """A legend that also shows names that begin with an underscore, unlike matplotlib's."""
     labels = ["-"] * len(handles)
-    box = to.legend(handles, labels, frameon=False, fontsize=SMALL, labelcolor=INK, **options)
-    for text, name in zip(box.get_texts(), names, strict=True):
+    look: Any = {"frameon": False, "fontsize": SMALL, "labelcolor": INK}
+    box = to.legend(list(handles.values()), labels, **look, **options)
+    for text, name in zip(box.get_texts(), handles, strict=True):
         text.set(text=strip_control_chars(name), **_VERBATIM)
-    return box
