@@ -71,8 +71,9 @@ def save_model(model: Any, path: FilePath, *, intervals: bool = False) -> None:
         wanted = "Only a TableModel or an estimator of ldlearn can be saved"
         raise ModelFileError(f"{wanted}, not {type(model).__name__}.")
     if intervals:
-        check_gives_intervals(_estimator_of(model))
-        _estimator_of(model).compute_posterior()
+        estimator = _estimator_of(model)
+        check_gives_intervals(estimator)
+        estimator.compute_posterior()
     encoder = _Encoder()
     content = {
         "made_with": installed_versions(),
@@ -143,7 +144,7 @@ def load_table_model(path: FilePath | TableModel, method: str | None = None) -> 
 def _check_consistency(model: Any, probe: Any) -> None:
     """Refuse a model whose parts, each sound in itself, do not belong together."""
     estimator = _estimator_of(model)
-    if not isinstance(estimator, LabelEstimator) or not is_record(probe, "probe"):
+    if not isinstance(estimator, LabelEstimator) or not is_record(probe, "probe", {}):
         raise ModelFileError("it holds no estimator of ldlearn, or no predictions of it")
     if isinstance(model, TableModel):
         labels = list(model.labels)
@@ -198,9 +199,6 @@ class _Encoder:
             params, state = schema.split_state(value)
             coded = self._encode_items(params, path)
             coded_state = self._encode_items(state, path)
-            for name in coded:
-                if coded[name] is None:  # a random generator has become None
-                    del params[name]
             schema.check(params, state)
         except ModelFileError as error:
             if str(error).startswith(path):
@@ -309,10 +307,8 @@ def _write_content(file: IO[bytes], content: dict[str, Any], arrays: list[Array]
     listed = []
     blobs = []
     for array in arrays:
-        columnwise = array.flags.f_contiguous and not array.flags.c_contiguous
-        listed.append([array.dtype.str, list(array.shape), columnwise])
-        if array.size:
-            blobs.append(np.ascontiguousarray(array.T if columnwise else array).data)
+        listed.append([array.dtype.str, list(array.shape), np.isfortran(array)])
+        blobs.append(array.ravel(order="A").data)
     text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode()
     _check_json(text)
     parts: list[Any] = [len(text).to_bytes(8, "little"), text, *blobs]
@@ -385,14 +381,15 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, Array]:
         if isinstance(model, TableModel) and not model.preprocessing.embedded:
             X = model.transform(_made_up_table(model), CellReport())
         elif X is None:
-            X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))
+            X = np.random.default_rng(0).normal(size=(3, estimator.n_features_in_))
         X = to_dense(X)
         found = {"X": X}
         if hasattr(estimator, "predict"):
             found["predict"] = np.asarray(estimator.predict(X))
         if hasattr(estimator, "enhance"):
             # Of a single positive label there would be nothing to recover.
-            first_two = np.tile(np.arange(len(estimator.label_names_)) < 2, (len(X), 1))
+            first_two = np.zeros((len(X), len(estimator.label_names_)))
+            first_two[:, :2] = 1
             found["enhance"] = np.asarray(estimator.enhance(X, first_two))
         return found
 

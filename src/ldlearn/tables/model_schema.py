@@ -201,14 +201,14 @@ class _Schema:
     cls : type
     attributes : dict of str to str
         Their types.
-    params : tuple of str or None
-        Parameters of the constructor that are stored; None for all.
+    params : tuple of str
+        Parameters of the constructor that are stored.
     """
 
     name: str
     cls: Any
     attributes: Mapping[str, str]
-    params: tuple[str, ...] | None = None
+    params: tuple[str, ...]
 
     @property
     def is_made_of_fields(self) -> bool:
@@ -223,15 +223,10 @@ class _Schema:
         params = value.get_params(deep=False)
         if isinstance(value, LabelEstimator):
             state: Any = value.__getstate__()  # all that it would pickle
-        else:
-            state = {name: held for name, held in vars(value).items() if name in self.attributes}
-        learned = {}
-        for name, held in state.items():
-            if name not in params:
-                learned[name] = held
-        if self.params is not None:
-            params = {name: params[name] for name in self.params if name in params}
-        return params, learned
+            return params, {name: state[name] for name in state if name not in params}
+        state = vars(value)
+        params = {name: params[name] for name in self.params if name in params}
+        return params, {name: state[name] for name in state if name in self.attributes}
 
     def check(self, params: dict[str, Any], state: dict[str, Any]) -> None:
         """Refuse parameters and attributes that no instance has; called before one is made."""
@@ -239,8 +234,7 @@ class _Schema:
         for name, value in state.items():
             if not _fits_any_type(value, self._type_of(name), sizes):
                 raise ModelFileError(self._describe_refusal(name))
-        allowed = inspect.signature(self.cls).parameters if self.params is None else self.params
-        if not params.keys() <= set(allowed):
+        if not params.keys() <= set(self.params):
             raise ModelFileError(f"{self.name} has other parameters than a model file may hold")
         try:
             constraints = getattr(self.cls, "_parameter_constraints", {})
@@ -281,7 +275,7 @@ def schema_of(cls: type) -> _Schema:
     if issubclass(cls, LabelEstimator) and ":" in (name := estimator_name(cls)):
         with suppress(ParameterError):
             if find_estimator(name) is cls:  # otherwise users could not name it
-                return _declared_schema(name, cls)
+                return _make_schema(name, cls)
     raise ModelFileError(
         f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; "
         "use joblib.dump if you trust every reader."
@@ -290,23 +284,19 @@ def schema_of(cls: type) -> _Schema:
 
 def find_schema(name: str) -> _Schema | None:
     """The schema of a class that a file may hold; of another package, if the user has named it."""
-    if name in _trusted_methods:
-        return _declared_schema(name, _trusted_methods[name])
-    for cls in _PARTS:
-        if cls.__name__ == name:
-            return _declared_schema(name, cls)
-    for cls, (params, attributes) in _SKLEARN.items():
-        if cls.__name__ == name:
-            return _Schema(name, cls, {"n_features_in_": "size n_features"} | attributes, params)
-    estimator = dict(all_estimators()).get(name)
-    return None if estimator is None else _declared_schema(name, estimator)
+    known = {cls.__name__: cls for cls in (*_PARTS, *_SKLEARN)}
+    known |= dict(all_estimators()) | _trusted_methods
+    return _make_schema(name, known[name]) if name in known else None
 
 
-def _declared_schema(name: str, cls: type) -> _Schema:
-    attributes: dict[str, str] = {}
+def _make_schema(name: str, cls: type) -> _Schema:
+    if cls in _SKLEARN:
+        params, attributes = _SKLEARN[cls]
+        return _Schema(name, cls, {"n_features_in_": "size n_features"} | attributes, params)
+    attributes = {}
     for base in reversed(cls.__mro__):
         attributes |= vars(base).get("learned", {})
-    return _Schema(name, cls, attributes)
+    return _Schema(name, cls, attributes, tuple(inspect.signature(cls).parameters))
 
 
 def _fits_any_type(value: Any, types: str, sizes: dict[str, int]) -> bool:
@@ -336,25 +326,22 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
     return _is_array(value, kind) and _has_shape(np.shape(value), rest[1:-1].split(", "), sizes)
 
 
-def is_record(value: Any, name: str, sizes: dict[str, int] | None = None) -> bool:
+def is_record(value: Any, name: str, sizes: dict[str, int]) -> bool:
     """Whether a value is a dict with the keys of a record, and values of their types."""
     types = _RECORDS[name]
     if not isinstance(value, dict) or not value.keys() <= types.keys():
         return False
-    known = {} if sizes is None else sizes
-    return all(_fits_any_type(value.get(key), types[key], known) for key in types)
+    return all(_fits_any_type(value.get(key), types[key], sizes) for key in types)
 
 
 def _is_array(value: Any, kind: str) -> bool:
     if kind == "csr":
-        return bool(sparse.issparse(value))
+        return sparse.issparse(value)
     if kind == "names":
         is_object_array = isinstance(value, np.ndarray) and value.dtype == object
         is_listed = is_object_array or isinstance(value, list | tuple)
         return is_listed and all(map(_is_name, value))
-    if kind not in _DTYPE_KINDS:
-        return False
-    return isinstance(value, np.ndarray) and value.dtype.kind in _DTYPE_KINDS[kind]
+    return isinstance(value, np.ndarray) and value.dtype.kind in _DTYPE_KINDS.get(kind, "")
 
 
 def _is_name(value: Any) -> bool:
