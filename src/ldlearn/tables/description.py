@@ -90,11 +90,10 @@ def _training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
     D = getattr(model.estimator, "label_distributions_", None)
     if D is None:
         return None
-    means = np.mean(D, axis=0).tolist()
-    quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T.tolist()
+    quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T
     found = {}
-    for label, mean, each in zip(model.labels, means, quartiles, strict=True):
-        found[label] = {"mean": mean, "quartiles": each}
+    for label, mean, each in zip(model.labels, D.mean(axis=0), quartiles, strict=True):
+        found[label] = {"mean": float(mean), "quartiles": each.tolist()}
     return found
 
 
@@ -113,7 +112,9 @@ def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if isinstance(value, np.generic):
             value = value.item()
-        plain[name] = value if value is None or np.isscalar(value) else repr(value)
+        elif value is not None and not np.isscalar(value):
+            value = repr(value)
+        plain[name] = value
     return plain
 
 
@@ -137,15 +138,17 @@ def write_card(description: dict[str, Any], path: FilePath) -> None:
 def _verdict(description: dict[str, Any]) -> dict[str, str]:
     """Whether the model can be relied on, in a sentence."""
     held = description["holdout"]
-    if held is None:
-        text = "Not validated on held-out rows: its degrees may be unreliable."
-        return {"class": "unknown", "text": text}
-    text = describe_signal(held)
-    if not held["better_than_baselines"]:
-        return {"class": "bad", "text": text}
-    if description["warnings"]:
-        return {"class": "unknown", "text": text + " Read the warnings first."}
-    return {"class": "good", "text": text}
+    verdict = "unknown"
+    text = "Not validated on held-out rows: its degrees may be unreliable."
+    if held is not None:
+        text = describe_signal(held)
+        if not held["better_than_baselines"]:
+            verdict = "bad"
+        elif description["warnings"]:
+            text += " Read the warnings first."
+        else:
+            verdict = "good"
+    return {"class": verdict, "text": text}
 
 
 @dataclass(frozen=True)
@@ -259,27 +262,29 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
         found = np.flatnonzero(frame.index == row)
         if len(found):
             return frame.iloc[found[:1]]
-        seen += frame.index[[0, -1]].tolist() if len(frame) else []
-    known = f"its rows are {seen[0]} to {seen[-1]}" if seen else "the table has no rows"
+        seen += [*frame.index[:1], *frame.index[-1:]]
+    known = "the table has no rows"
+    if seen:
+        known = f"its rows are {seen[0]} to {seen[-1]}"
     raise TableError(f"there is no row {row}; {known}.")
 
 
 def _name_parts(model: TableModel, frame: Any, x: Array) -> list[str]:
     """For each feature the column with its value, or the word; absent words are one part."""
     encoders = model.preprocessing.encoders
-    columns = set(model.features)
     parts = []
-    for (column, name), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
-        if isinstance(encoders.get(column), TfidfEncoder):
-            parts.append(name if value else f"{column}: (absent words)")
-        elif column in encoders:
-            parts.append(column)
-        else:
-            if column not in columns:  # a part of a datetime
+    for (column, part), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
+        if column not in encoders:
+            if column not in frame:  # a part of a datetime
                 column = column.rpartition(" (")[0]
             cell = frame[column].iloc[0]
-            shown = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
-            parts.append(f"{column} {shown}")
+            text = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
+            part = f"{column} {text}"
+        elif not isinstance(encoders[column], TfidfEncoder):
+            part = column
+        elif not value:
+            part = f"{column}: (absent words)"
+        parts.append(part)
     return parts
 
 
@@ -311,11 +316,10 @@ def softmax_coefficients(estimator: Any) -> tuple[Array, Array] | None:
         return None
     coef = np.asarray(inner.coef_, dtype=np.float64)
     intercept = np.asarray(inner.intercept_, dtype=np.float64)
-    n_features = int(estimator.n_features_in_)
     n_labels = len(estimator.label_names_)
-    if coef.shape != (n_labels, n_features) or intercept.shape != (n_labels,):
+    if coef.shape != (n_labels, estimator.n_features_in_) or intercept.shape != (n_labels,):
         return None
-    X = np.random.default_rng(0).normal(size=(8, n_features))
+    X = np.random.default_rng(0).normal(size=(8, estimator.n_features_in_))
     expected = softmax(X @ coef.T + intercept)
     if not np.allclose(expected, estimator._predict(X), rtol=1e-9, atol=1e-12):
         return None

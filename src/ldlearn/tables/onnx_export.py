@@ -49,17 +49,13 @@ def export_onnx(model: TableModel, path: FilePath) -> None:
                 "read them; leave them out when fitting (ignore), or put numbers in their place."
             )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
-    degrees = _add_prediction(graph, model.estimator, _add_preprocessing(graph, model))
-    write_file(path, graph.serialise(model, degrees))
-
-
-def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
-    """What the estimator gets: scaled numbers, and the one-hot code of each categorical column."""
-    parts = []
+    features = []
     for handler in HANDLERS.values():
         if handler.export is not None:
-            parts += handler.export(model.preprocessing, graph)
-    return graph.node("Concat", *parts, axis=1)
+            features += handler.export(model.preprocessing, graph)
+    X = graph.node("Concat", *features, axis=1)
+    degrees = _add_prediction(graph, model.estimator, X)
+    write_file(path, graph.serialise(model, degrees))
 
 
 def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
@@ -73,16 +69,22 @@ def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
         return graph.softmax(mapped, estimator.coef_.T, estimator.intercept_)
     terms = []
     if isinstance(estimator, StackedLDL):
-        weights = zip(estimator.member_weights_, estimator.members_.values(), strict=True)
-        for weight, models in weights:
-            for model in models if weight > 0 else ():
-                P = _add_prediction(graph, model, X)
-                terms.append(graph.node("Mul", P, weight / len(models)))
+        for weight, models in zip(
+            estimator.member_weights_, estimator.members_.values(), strict=True
+        ):
+            if weight > 0:
+                for model in models:
+                    P = _add_prediction(graph, model, X)
+                    terms.append(graph.node("Mul", P, weight / len(models)))
         return graph.node("Sum", *terms)
     if isinstance(estimator, MLPLDL):
-        hidden = zip(estimator.hidden_coef_, estimator.hidden_intercept_, strict=True)
-        outputs = zip(estimator.output_coef_, estimator.output_intercept_, strict=True)
-        for (V, a), (W, b) in zip(hidden, outputs, strict=True):
+        for V, a, W, b in zip(
+            estimator.hidden_coef_,
+            estimator.hidden_intercept_,
+            estimator.output_coef_,
+            estimator.output_intercept_,
+            strict=True,
+        ):
             P = graph.softmax(graph.node("Tanh", graph.affine(X, V, a)), W, b)
             terms.append(graph.node("Mul", P, 1.0 / len(estimator.hidden_coef_)))
         return graph.node("Sum", *terms)
@@ -104,14 +106,15 @@ def _map_features(graph: _Graph, estimator: Any, X: str) -> str | None:
     feature_map = getattr(estimator, "feature_map_", None)
     steps = [feature_map]
     if isinstance(feature_map, Pipeline):
-        steps = [step for _, step in feature_map.steps]
+        steps = list(feature_map.named_steps.values())
     offsets = getattr(estimator, "_offsets", None)
     if offsets is not None:
         X = graph.node("Sub", X, offsets)
     for step in steps:
         if isinstance(step, StandardScaler):
-            centred = graph.node("Sub", X, step.mean_) if step.with_mean else X
-            X = graph.node("Div", centred, step.scale_)
+            if step.with_mean:
+                X = graph.node("Sub", X, step.mean_)
+            X = graph.node("Div", X, step.scale_)
         elif isinstance(step, Nystroem) and step.kernel == "rbf":
             Z = to_dense(step.components_)
             squares = graph.node("ReduceSumSquare", X, axes=[1], keepdims=1)
@@ -127,9 +130,8 @@ def _map_features(graph: _Graph, estimator: Any, X: str) -> str | None:
 def _add_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
     """Sums of the trees' leaves, by one operator for all trees."""
     is_split = trees.feature >= 0
-    n_nodes = len(is_split)
     left = np.where(is_split, trees.children, 0)
-    tree = np.arange(n_nodes)
+    tree = np.arange(len(is_split))
     for node in np.flatnonzero(is_split):
         tree[left[node] : left[node] + 2] = tree[node]
     order = np.argsort(tree, kind="stable")  # the nodes of a tree belong together, its root first
@@ -147,10 +149,13 @@ def _add_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
         "target_nodeids": leaves,
         "target_ids": tree[leaves] % len(model.intercept_),
     }
-    attributes = {name: np.asarray(values).tolist() for name, values in attributes.items()}
-    attributes["nodes_values_as_tensor"] = graph.tensor(threshold[order])
-    attributes["target_weights_as_tensor"] = graph.tensor(trees.value[leaves])
-    return graph.ml_node("TreeEnsembleRegressor", X, **attributes)
+    return graph.ml_node(
+        "TreeEnsembleRegressor",
+        X,
+        **{name: np.asarray(values).tolist() for name, values in attributes.items()},
+        nodes_values_as_tensor=graph.tensor(threshold[order]),
+        target_weights_as_tensor=graph.tensor(trees.value[leaves]),
+    )
 
 
 class _Graph:
@@ -195,15 +200,16 @@ class _Graph:
         types = self._onnx.TensorProto
         nodes = [*self._nodes, helper.make_node("Identity", [degrees], ["degrees"])]
         names = {"numbers": model.numeric, "texts": model.categorical, "degrees": model.labels}
+        kinds = {"numbers": types.DOUBLE, "texts": types.STRING, "degrees": types.DOUBLE}
         values = []
         for name, columns in names.items():
-            kind = types.STRING if name == "texts" else types.DOUBLE
-            values.append(helper.make_tensor_value_info(name, kind, [None, len(columns)]))
+            if columns:
+                shape = [None, len(columns)]
+                values.append(helper.make_tensor_value_info(name, kinds[name], shape))
         *inputs, output = values
-        inputs = [value for value in inputs if names[value.name]]
         graph = helper.make_graph(nodes, "ldlearn", inputs, [output], self._constants)
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
         made = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="ldlearn")
         helper.set_model_props(made, {key: "\n".join(value) for key, value in names.items()})
         self._onnx.checker.check_model(made)
-        return bytes(made.SerializeToString())
+        return made.SerializeToString()
