@@ -11,7 +11,7 @@ from scipy.special import entr
 from ldlearn.core.simplex import Array
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
-from ldlearn.reporting.page import page_assets, script_json, template_environment
+from ldlearn.reporting.page import page_script, template_environment
 from ldlearn.tables import ReadingOptions, RowOptions, TableModel, WrittenTable
 from ldlearn.tables.files import write_file
 from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
@@ -109,9 +109,9 @@ def write_browse_page(
             interval=interval,
             n_rows=n_rows,
             score_help={name: _SCORES[name] for name in scores},
-            data=script_json(content),
+            data=content,
             **_summarize_labels(found, series),
-            **page_assets("style.css", "dom.js", "browse.js"),
+            **page_script("dom.js", "browse.js"),
         )
     )
     write_file(output, page)

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -45,15 +44,15 @@ def render(template: str, report: Any, **context: Any) -> str:
     return str(template_environment().get_template(template).render(context))
 
 
-def page_assets(style: str, *scripts: str) -> dict[str, str]:
-    """Style sheet and scripts of a page, to be written into it, and the hash of the scripts."""
+def page_script(*names: str) -> dict[str, str]:
+    """The script of a page, to be written into it, and its hash."""
     environment = template_environment()
-    sources = [environment.loader.get_source(environment, name)[0] for name in (style, *scripts)]
-    script = "\n".join(sources[1:])
+    sources = [environment.loader.get_source(environment, name)[0] for name in names]
+    script = "\n".join(sources)
     # The security policy of the page allows this script and no other, so that a name cannot inject
     # one.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return {"style": sources[0], "script": script, "script_hash": f"sha256-{digest}"}
+    return {"script": script, "script_hash": f"sha256-{digest}"}
 
 
 @cache
@@ -69,6 +68,7 @@ def template_environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     made.filters |= {
         "number": text_tables.format_number,
         "rank": text_tables.format_rank,
@@ -112,11 +112,11 @@ def page_data(results: Results) -> _JsonObject:
         if curves:
             of_method = sensitivity.setdefault(dataset_name, {}).setdefault(method, {})
             of_method[task] = list(map(_curve_data, curves))
-    samples = sample_data(results)
+    samples = _sample_data(results)
     return {"samples": samples, "sensitivity": sensitivity, "convergence": convergence}
 
 
-def sample_data(results: Results) -> _JsonObject:
+def _sample_data(results: Results) -> _JsonObject:
     """By data set: stored rows of the first repeat with truth, logical labels and degrees."""
     data: _JsonObject = {}
     for dataset in results.present_datasets:
@@ -203,13 +203,6 @@ def _curve_data(curve: Curve) -> _JsonObject:
 
 def _round_all(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
     return [float(f"{value:{form}}") if is_finite_number(value) else None for value in values]
-
-
-def script_json(data: Any) -> str:
-    """JSON for a script element, whatever its strings contain."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    # "</script>" in a name would end the element; JSON parsers decode the escapes.
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def inline_svg(svg: bytes, prefix: str) -> str:

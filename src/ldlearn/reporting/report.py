@@ -24,20 +24,19 @@ from ldlearn.reporting.model_displays import DistributionBarsDisplay
 from ldlearn.reporting.page import (
     example_row,
     inline_svg,
-    page_assets,
     page_data,
+    page_script,
     render,
-    script_json,
 )
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.files import FilePath, write_file
 
-FIGURE_FORMATS = ("svg", "png", "pdf")
+_FIGURE_FORMATS = ("svg", "png", "pdf")
 _MAX_BARS = 200  # labels of a figure with a bar for each
 
 
 def write_report(
-    run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FIGURE_FORMATS
+    run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = _FIGURE_FORMATS
 ) -> Path:
     """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
 
@@ -128,7 +127,7 @@ class Report:
         """Name of the plan, or a general one."""
         return f"Experiment “{self.plan.name}”" if self.plan.name else "Experiment"
 
-    def write(self, folder: Path, *, formats: Sequence[str] = FIGURE_FORMATS) -> Path:
+    def write(self, folder: Path, *, formats: Sequence[str] = _FIGURE_FORMATS) -> Path:
         """Write all files, the page last."""
         files: list[Iterable[tuple[str, str | bytes]]] = [self.text_files().items()]
         if formats:
@@ -182,9 +181,9 @@ class Report:
         for name, display in self._page_figures.items():
             figures[name] = inline_svg(self._file_content(display, "svg"), name)
         example = example_row(self.results, self._page_data["samples"])
-        data = script_json(self._page_data)
-        assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
-        return render("report.html", self, figures=figures, example=example, data=data, **assets)
+        script = page_script("dom.js", "tables.js", "charts.js", "sections.js")
+        data = self._page_data
+        return render("report.html", self, figures=figures, example=example, data=data, **script)
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:

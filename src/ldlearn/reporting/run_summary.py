@@ -13,10 +13,8 @@ from ldlearn.metrics import METRICS
 
 def describe_evaluation(results: Results) -> list[str]:
     """Sentences about constant labels, and about data sets and metrics without scores."""
-    sentences = describe_unreported(results)
-    for record in results.records:
-        if record.label_warning not in ("", *sentences):
-            sentences.append(record.label_warning)
+    warnings = dict.fromkeys(record.label_warning for record in results.records)
+    sentences = [*describe_unreported(results), *filter(None, warnings)]
     names = [dataset.name for dataset in results.present_datasets if not dataset.has_truth]
     if names:
         verb = "has" if len(names) == 1 else "have"
@@ -46,10 +44,8 @@ def grid_sizes(results: Results) -> dict[int, list[str]]:
     # Records without a grid may count no point, though the method was fitted once.
     points = {record.method: max(record.n_points, 1) for record in results.finished_records()}
     sizes: dict[int, list[str]] = {}
-    for count in sorted(points.values(), reverse=True):
-        sizes[count] = []
-    for method, count in points.items():
-        sizes[count].append(method)
+    for method, count in sorted(points.items(), key=lambda item: -item[1]):
+        sizes.setdefault(count, []).append(method)
     return sizes
 
 
@@ -92,11 +88,8 @@ def _describe_grids(
 def _selection_metrics(records: Sequence[Record], task: Task) -> str:
     if all(record.selection.get("per_metric") for record in records):
         return "each metric for itself"
-    titles = {}
-    for record in records:
-        name = record.selection_metric(task)
-        titles[name] = METRICS[name].title if name in METRICS else name
-    return enumerate_names(list(titles.values()))
+    names = dict.fromkeys(record.selection_metric(task) for record in records)
+    return enumerate_names([METRICS[name].title if name in METRICS else name for name in names])
 
 
 def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
