@@ -122,7 +122,7 @@ class _Series(NamedTuple):
     """Degrees of all rows, and the ends of their intervals if they are known."""
 
     name: str
-    degrees: Array
+    degrees: Any
     low: Any = None
     high: Any = None
 
@@ -160,10 +160,11 @@ def _find_series(
         return bounds
 
     series = []
+    labels: Any = rows.labels
     known = rows.recovered
     if known.any():
-        bounds = find_bounds("enhance", known, rows.X[known], rows.labels[known])  # type: ignore[index]
-        series.append(_Series("recovered", rows.degrees, *bounds))  # type: ignore[arg-type]
+        bounds = find_bounds("enhance", known, rows.X[known], labels[known])
+        series.append(_Series("recovered", rows.degrees, *bounds))
     elif rows.degrees is not None:
         series.append(_Series("given", rows.degrees))
     bounds = find_bounds("predict", slice(None), rows.X)
@@ -205,12 +206,23 @@ def _summarize_labels(rows: ModelRows, series: list[_Series]) -> dict[str, Any]:
             means[each.name] = known.sum() / max(len(known), 1)
         bins = np.histogram(series[0].degrees[:, j], bins=10, range=(0, 1))[0]
         bars = bins / max(bins.max(), 1)
-        overview.append({"name": name, "count": counts[j], "means": means, "bins": bars})
+        overview.append(
+            {
+                "name": name,
+                "count": counts[j],
+                "means": means,
+                "bins": bars,
+            }
+        )
     most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_TOGETHER])
     together = None
     if rows.labels is not None:
         together = (Y[:, most].T @ Y[:, most]).astype(int)
-    return {"overview": overview, "together": together, "most": [names[j] for j in most]}
+    return {
+        "overview": overview,
+        "together": together,
+        "most": [names[j] for j in most],
+    }
 
 
 def _shorten(text: str) -> str:

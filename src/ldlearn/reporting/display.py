@@ -21,7 +21,11 @@ from ldlearn.tables.files import FilePath, write_file
 Records = Results | Iterable[Record]
 
 # Text stays text in SVG and PDF, and the same figure gives the same file.
-_FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
+_FILE_SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ldlearn",
+    "pdf.fonttype": 42,
+}
 _NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 

@@ -161,7 +161,11 @@ class CriticalDifferenceDisplay(Display):
         if self.result.critical_difference is not None:
             self._draw_critical_difference(ax, self.result.critical_difference, low, high)
         self.bars_ = []
-        look: Any = {"color": PALETTE[0], "linewidth": 3.2, "solid_capstyle": "round"}
+        look: Any = {
+            "color": PALETTE[0],
+            "linewidth": 3.2,
+            "solid_capstyle": "round",
+        }
         for start, end, y in self._bars:
             self.bars_ += ax.plot([start, end], [y, y], **look)
         self._draw_names(ax)
@@ -172,11 +176,32 @@ class CriticalDifferenceDisplay(Display):
         if limit > high - low:
             text += " (longer than the axis)"
         end = min(low + limit, high)
-        ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
-        put_text(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
+        ax.plot(
+            [low, end],
+            [-0.95, -0.95],
+            color=MUTED,
+            linewidth=1.4,
+            marker="|",
+            markersize=6,
+        )
+        put_text(
+            ax,
+            low,
+            -1.08,
+            text,
+            color=MUTED,
+            ha="left",
+            va="bottom",
+        )
         if self.result.control is not None:
             middle = self.result.average_ranks[self.result.control]
-            ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
+            ax.axvspan(
+                middle - limit,
+                middle + limit,
+                color=BAND,
+                zorder=0,
+                linewidth=0,
+            )
 
     def _draw_names(self, ax: Axes) -> None:
         """The better half at the left, the worse half at the right, the extremes at the top."""
@@ -186,7 +211,12 @@ class CriticalDifferenceDisplay(Display):
         left, right = ax.get_xlim()
         ordered = self.result.methods_by_rank
         # The first of the three points of a line, on the axis, is marked.
-        look: Any = {"linewidth": 0.8, "marker": "o", "markersize": 3.2, "markevery": [0]}
+        look: Any = {
+            "linewidth": 0.8,
+            "marker": "o",
+            "markersize": 3.2,
+            "markevery": [0],
+        }
         self.names_ = {}
         for place, method in enumerate(ordered):
             rank = self.result.average_ranks[method]
@@ -194,7 +224,12 @@ class CriticalDifferenceDisplay(Display):
             y = self._name_heights[min(place, len(ordered) - 1 - place)]
             edge = left
             text = f"{name}{gap * 3}{rank:.2f}{gap}"
-            options: Any = {"size": NORMAL, "color": INK, "ha": "right", "va": "center"}
+            options: Any = {
+                "size": NORMAL,
+                "color": INK,
+                "ha": "right",
+                "va": "center",
+            }
             if place >= len(self._name_heights):
                 edge = right
                 text = f"{gap}{rank:.2f}{gap * 3}{name}"
@@ -291,7 +326,12 @@ class DifferencesDisplay(Display):
             # A method may lack a data set; its row stays, so that rows of all panels are the same
             # methods.
             for name, pair in found.items():
-                look: Any = {"color": MUTED, "marker": "o", "markersize": 4, "linewidth": 1.4}
+                look: Any = {
+                    "color": MUTED,
+                    "marker": "o",
+                    "markersize": 4,
+                    "linewidth": 1.4,
+                }
                 if pair.is_significant:
                     look["color"] = PALETTE[0]
                 # One repeat has no interval.
@@ -372,14 +412,27 @@ class TimeMemoryDisplay(Display):
         # Also a marker for each phase, for readers who cannot distinguish the colours.
         for phase, marker, color in zip(PHASES, "soD", PALETTE, strict=False):
             means = {name: found.get(phase, math.nan) for name, found in self.seconds.items()}
-            self._draw_points(axes[0], phase, means, marker=marker, color=color, alpha=0.9)
+            self._draw_points(
+                axes[0],
+                phase,
+                means,
+                marker=marker,
+                color=color,
+                alpha=0.9,
+            )
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         name_rows(axes[0], self.methods_, ruled=True)
         set_labels(axes[0], "seconds")
         self._shared_legend(self.points_)
         for ax in axes[1:]:
-            self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
+            self._draw_points(
+                ax,
+                "memory",
+                self.memory,
+                marker="o",
+                color=PALETTE[3],
+            )
             name_rows(ax, [""] * len(self.methods_), ruled=True)
             # From 0: memory is compared by its amount, and small differences must look small.
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
@@ -389,7 +442,13 @@ class TimeMemoryDisplay(Display):
         x = [values.get(method, math.nan) for method in self.methods_]
         if not np.isnan(x).all():
             rows = range(len(x))
-            (self.points_[name],) = ax.plot(x, rows, linestyle="none", markersize=5, **look)
+            (self.points_[name],) = ax.plot(
+                x,
+                rows,
+                linestyle="none",
+                markersize=5,
+                **look,
+            )
 
 
 class ConvergenceDisplay(Display):
@@ -613,7 +672,14 @@ def _draw_curve(ax: Axes, curve: Curve, look: dict[str, Any]) -> Any:
     if np.isfinite(curve.std).any():
         low = curve.mean - curve.std
         high = curve.mean + curve.std
-        ax.fill_between(curve.positions, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        ax.fill_between(
+            curve.positions,
+            low,
+            high,
+            color=look["color"],
+            alpha=0.15,
+            linewidth=0,
+        )
     chosen = [i for i, value in enumerate(curve.values) if value in curve.selected]
     ax.plot(
         np.asarray(curve.positions)[chosen],

@@ -47,7 +47,12 @@ __all__ += ["FeatureInfluenceDisplay", "ReliabilityDisplay", "TernaryDisplay"]
 _GROUP = 0.78  # fraction of the height of a label that its bars take
 _TRUTH: Any = {"color": INK, "linewidth": 1.6}
 _INTERVAL: Any = {"color": INK, "linewidth": 1.0}
-_DOT: Any = {"marker": "o", "markersize": 4, "color": MUTED, "linestyle": "none"}
+_DOT: Any = {
+    "marker": "o",
+    "markersize": 4,
+    "color": MUTED,
+    "linestyle": "none",
+}
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
@@ -145,7 +150,13 @@ class DistributionBarsDisplay(Display):
             ends = {name: np.asarray(pair)[:, row] for name, pair in (intervals or {}).items()}
             heading = f"row {row}" if texts is None else texts[row]
             panels.append(
-                BarsPanel(heading, degrees, _get_row(logical, row), _get_row(truth, row), ends)
+                BarsPanel(
+                    heading,
+                    degrees,
+                    _get_row(logical, row),
+                    _get_row(truth, row),
+                    ends,
+                )
             )
         if label_names is None:
             first = next(iter(distributions.values()))
@@ -363,7 +374,15 @@ class TernaryDisplay(Display):
         ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.0)
         places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
         for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
-            put_text(ax, x, y + dy, strip_control_chars(name), size=NORMAL, ha=ha, va=va)
+            put_text(
+                ax,
+                x,
+                y + dy,
+                strip_control_chars(name),
+                size=NORMAL,
+                ha=ha,
+                va=va,
+            )
         # else equal differences of degrees would have different lengths
         ax.set_aspect("equal")
         ax.set_axis_off()
@@ -510,14 +529,46 @@ class ReliabilityDisplay(Display):
         heights = 0.25 * self.fraction / self.fraction.max()
         width = 0.96 * (upper - lower)
         color = PALETTE[0]
-        self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=color, alpha=0.15)
-        ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle="--")
-        look: Any = {"marker": "o", "markersize": 4.5, "linewidth": 1.6, "elinewidth": 1.0}
+        self.bars_ = ax.bar(
+            lower,
+            heights,
+            width=width,
+            align="edge",
+            color=color,
+            alpha=0.15,
+        )
+        ax.plot(
+            [0, 1],
+            [0, 1],
+            color=MUTED,
+            linewidth=0.9,
+            linestyle="--",
+        )
+        look: Any = {
+            "marker": "o",
+            "markersize": 4.5,
+            "linewidth": 1.6,
+            "elinewidth": 1.0,
+        }
         error = 2 * self.error  # about 95 per cent
-        drawn = ax.errorbar(self.predicted, self.true, error, color=color, **look)
+        drawn = ax.errorbar(
+            self.predicted,
+            self.true,
+            error,
+            color=color,
+            **look,
+        )
         self.line_ = drawn.lines[0]
         text = f"calibration error {self.calibration_error:.3f}"
-        put_text(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
+        put_text(
+            ax,
+            0.03,
+            0.97,
+            text,
+            transform=ax.transAxes,
+            ha="left",
+            va="top",
+        )
         style_axes(ax, grid="both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         set_labels(ax, "predicted degree", "mean true degree")
@@ -579,13 +630,28 @@ class CooccurrenceDisplay(Display):
             elif np.isnan(value):
                 color = MUTED
                 text = "-"
-            drawn = put_text(ax, j, i, text, size=7, color=color, ha="center", va="center")
+            drawn = put_text(
+                ax,
+                j,
+                i,
+                text,
+                size=7,
+                color=color,
+                ha="center",
+                va="center",
+            )
             self.texts_.append(drawn)
         style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)
         rows = zip(self.label_names, self.frequencies, strict=True)
         name_ticks(ax.yaxis, [f"{name} ({value:.0%})" for name, value in rows])
-        name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
+        name_ticks(
+            ax.xaxis,
+            self.label_names,
+            rotation=45,
+            ha="right",
+            rotation_mode="anchor",
+        )
         ax.tick_params(length=0)
         set_labels(ax, "also have this label", "of the rows with this label")
 

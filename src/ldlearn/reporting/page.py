@@ -40,7 +40,11 @@ _LATEX = str.maketrans({
 
 def render(template: str, report: Any, **context: Any) -> str:
     """Fill a template of a report; what else it uses is escaped in HTML unless marked as safe."""
-    context |= {"report": report, "results": report.results, "run": report.run}
+    context |= {
+        "report": report,
+        "results": report.results,
+        "run": report.run,
+    }
     return str(template_environment().get_template(template).render(context))
 
 
@@ -113,7 +117,11 @@ def page_data(results: Results) -> _JsonObject:
             of_method = sensitivity.setdefault(dataset_name, {}).setdefault(method, {})
             of_method[task] = list(map(_curve_data, curves))
     samples = _sample_data(results)
-    return {"samples": samples, "sensitivity": sensitivity, "convergence": convergence}
+    return {
+        "samples": samples,
+        "sensitivity": sensitivity,
+        "convergence": convergence,
+    }
 
 
 def _sample_data(results: Results) -> _JsonObject:
@@ -177,7 +185,14 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> _JsonObject | No
     values = (row["degrees"][method], row["logical"] or unknown, row["truth"] or unknown)
     labels = []
     for name, degree, logical, truth in zip(found["labels"], *values, strict=True):
-        labels.append({"name": name, "degree": degree, "logical": logical, "truth": truth})
+        labels.append(
+            {
+                "name": name,
+                "degree": degree,
+                "logical": logical,
+                "truth": truth,
+            }
+        )
     by_size = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))
     largest = by_size[:_LABELS_SHOWN]
     return {

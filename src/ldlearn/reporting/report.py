@@ -183,7 +183,14 @@ class Report:
         example = example_row(self.results, self._page_data["samples"])
         script = page_script("dom.js", "tables.js", "charts.js", "sections.js")
         data = self._page_data
-        return render("report.html", self, figures=figures, example=example, data=data, **script)
+        return render(
+            "report.html",
+            self,
+            figures=figures,
+            example=example,
+            data=data,
+            **script,
+        )
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:

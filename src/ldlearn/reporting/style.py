@@ -39,11 +39,21 @@ def style_axes(ax: Axes, *, grid: Any = "y") -> None:
     """Light frame, small numbers, a faint grid along one axis."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(RULE)
-    ax.tick_params(colors=MUTED, labelsize=SMALL, length=3, width=0.8)
+    ax.tick_params(
+        colors=MUTED,
+        labelsize=SMALL,
+        length=3,
+        width=0.8,
+    )
     # the grid behind the bars
     ax.set_axisbelow(True)
     if grid is not None:
-        ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
+        ax.grid(
+            axis=grid,
+            color=RULE,
+            linewidth=0.6,
+            alpha=0.7,
+        )
 
 
 def put_text(
@@ -57,13 +67,27 @@ def put_text(
     **options: Any,
 ) -> Any:
     """Write text at a position of the axes."""
-    return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
+    return ax.text(
+        x,
+        y,
+        text,
+        fontsize=size,
+        color=color,
+        **_VERBATIM,
+        **options,
+    )
 
 
 def set_title(ax: Axes, *lines: str) -> None:
     """Title at the left."""
     text = "\n".join(map(strip_control_chars, lines))
-    ax.set_title(text, loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
+    ax.set_title(
+        text,
+        loc="left",
+        fontsize=NORMAL + 1,
+        color=INK,
+        **_VERBATIM,
+    )
 
 
 def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
@@ -81,7 +105,14 @@ def name_ticks(
     labels = list(map(strip_control_chars, names))
     if positions is None:
         positions = range(len(names))
-    axis.set_ticks(positions, labels=labels, fontsize=SMALL, color=INK, **_VERBATIM, **options)
+    axis.set_ticks(
+        positions,
+        labels=labels,
+        fontsize=SMALL,
+        color=INK,
+        **_VERBATIM,
+        **options,
+    )
 
 
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
@@ -98,7 +129,11 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
 def add_legend(to: Axes | Figure | SubFigure, handles: Mapping[str, Any], **options: Any) -> None:
     """A legend that also shows names that begin with an underscore, unlike matplotlib's."""
     labels = ["-"] * len(handles)
-    look: Any = {"frameon": False, "fontsize": SMALL, "labelcolor": INK}
+    look: Any = {
+        "frameon": False,
+        "fontsize": SMALL,
+        "labelcolor": INK,
+    }
     box = to.legend(list(handles.values()), labels, **look, **options)
     for text, name in zip(box.get_texts(), handles, strict=True):
         text.set(text=strip_control_chars(name), **_VERBATIM)

@@ -293,7 +293,11 @@ def write_suggestions(
 def _argilla_record(
     name: str, fields: dict[str, Any], degrees: dict[str, float], question: str
 ) -> dict[str, Any]:
-    suggestion = {"value": list(degrees), "score": list(degrees.values()), "agent": "ldlearn"}
+    suggestion = {
+        "value": list(degrees),
+        "score": list(degrees.values()),
+        "agent": "ldlearn",
+    }
     return {
         "id": name,
         "fields": fields,
@@ -312,8 +316,19 @@ def _label_studio_task(
         "type": "choices",
         "value": {"choices": list(degrees)},
     }
-    prediction = {"model_version": "ldlearn", "score": sum(degrees.values()), "result": [result]}
-    return {"data": {**fields, "item": name, "degrees": degrees}, "predictions": [prediction]}
+    prediction = {
+        "model_version": "ldlearn",
+        "score": sum(degrees.values()),
+        "result": [result],
+    }
+    return {
+        "data": {
+            **fields,
+            "item": name,
+            "degrees": degrees,
+        },
+        "predictions": [prediction],
+    }
 
 
 def _soft_labels_parquet(rows: ModelRows, cells: Any, degrees: Array) -> bytes:

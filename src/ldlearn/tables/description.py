@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +120,15 @@ def _json_values(values: dict[str, Any]) -> dict[str, Any]:
 def write_card(description: dict[str, Any], path: FilePath) -> None:
     """Write the page about a model, as `describe_file` describes it; markup in names is escaped."""
     jinja2 = import_optional("jinja2", "report", "Model cards")
-    template = files("ldlearn.tables").joinpath("card.html.j2").read_text(encoding="utf-8")
-    # Strict: a missing key is an error, not an empty place in the page.
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader("ldlearn.tables", ""),
+        autoescape=True,
+        # A missing key is an error, not an empty place in the page.
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    page = environment.from_string(template).render(
+    page = environment.get_template("card.html.j2").render(
         description,
         scores=held_out_scores({"holdout": description["holdout"]}),
         verdict=_verdict(description),
@@ -253,7 +255,15 @@ def explain_row(
     degrees, average = softmax(np.stack([x, means]) @ coef.T + intercept)
     parts = sums.index.tolist()
     messages = report.messages()
-    return Explanation(row, loaded.labels, parts, sums.to_numpy(), degrees, average, messages)
+    return Explanation(
+        row,
+        loaded.labels,
+        parts,
+        sums.to_numpy(),
+        degrees,
+        average,
+        messages,
+    )
 
 
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:

@@ -204,7 +204,11 @@ class _Encoder:
             if str(error).startswith(path):
                 raise
             raise ModelFileError(f"{path}: {error}") from None
-        return {"class": schema.name, "params": coded, "state": coded_state}
+        return {
+            "class": schema.name,
+            "params": coded,
+            "state": coded_state,
+        }
 
     def _add_array(self, array: Array, path: str) -> int:
         if array.dtype.kind not in _ARRAY_KINDS:

@@ -181,7 +181,15 @@ class _Graph:
             names.append(value)
         output = f"{operator}_{len(self._nodes)}"
         make_node = self._onnx.helper.make_node
-        self._nodes.append(make_node(operator, names, [output], domain=domain, **attributes))
+        self._nodes.append(
+            make_node(
+                operator,
+                names,
+                [output],
+                domain=domain,
+                **attributes,
+            )
+        )
         return output
 
     def ml_node(self, operator: str, X: str, **attributes: Any) -> str:
@@ -199,15 +207,29 @@ class _Graph:
         helper = self._onnx.helper
         types = self._onnx.TensorProto
         nodes = [*self._nodes, helper.make_node("Identity", [degrees], ["degrees"])]
-        names = {"numbers": model.numeric, "texts": model.categorical, "degrees": model.labels}
-        kinds = {"numbers": types.DOUBLE, "texts": types.STRING, "degrees": types.DOUBLE}
+        names = {
+            "numbers": model.numeric,
+            "texts": model.categorical,
+            "degrees": model.labels,
+        }
+        kinds = {
+            "numbers": types.DOUBLE,
+            "texts": types.STRING,
+            "degrees": types.DOUBLE,
+        }
         values = []
         for name, columns in names.items():
             if columns:
                 shape = [None, len(columns)]
                 values.append(helper.make_tensor_value_info(name, kinds[name], shape))
         *inputs, output = values
-        graph = helper.make_graph(nodes, "ldlearn", inputs, [output], self._constants)
+        graph = helper.make_graph(
+            nodes,
+            "ldlearn",
+            inputs,
+            [output],
+            self._constants,
+        )
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
         made = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="ldlearn")
         helper.set_model_props(made, {key: "\n".join(value) for key, value in names.items()})
