@@ -82,7 +82,7 @@ class CriticalDifferenceDisplay(Display):
 
     def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
-        self.muted = tuple(muted)
+        self.muted = muted
         # Start, end and height of the bar of every group, each on the first line where it touches
         # no other.
         self._bars = []
@@ -100,7 +100,7 @@ class CriticalDifferenceDisplay(Display):
         # Heights below the axis, in units of about one line of text.
         n_left = math.ceil(len(result.methods_by_rank) / 2)
         self._name_heights = 0.65 + 0.34 * len(ends) + 0.62 * np.arange(n_left)
-        self._depth = float(self._name_heights[-1]) + 0.42
+        self._depth = self._name_heights[-1] + 0.42
         self._panels = Panels(1, 7.4, 0.9 + 0.42 * self._depth)
 
     @classmethod
@@ -308,11 +308,13 @@ class DifferencesDisplay(Display):
         table = results.table(task, get_metric(metric))
         if table is None or not table.baselines:
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
+        if methods is None:
+            methods = table.rivals
         baselines = best_baselines(table)
         found: dict[str, Any] = {}
         for dataset, baseline in baselines.items():
             found[dataset] = {}
-            for name in methods or table.rivals:
+            for name in methods:
                 pair = difference(results, table, name, baseline, dataset)
                 if pair is not None:
                     found[dataset][name] = pair

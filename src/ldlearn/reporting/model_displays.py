@@ -764,5 +764,5 @@ def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
     for fitted in (model, estimator):
         names = getattr(fitted, "feature_names_in_", ())
         if len(names) == count:
-            return list(names)
+            return names
     return [f"x{i}" for i in range(count)]

@@ -45,7 +45,7 @@ def render(template: str, report: Any, **context: Any) -> str:
         "results": report.results,
         "run": report.run,
     }
-    return str(template_environment().get_template(template).render(context))
+    return template_environment().get_template(template).render(context)
 
 
 def page_script(*names: str) -> dict[str, str]:
@@ -175,7 +175,7 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> _JsonObject | No
         method = next(iter(rows[0]["degrees"]))
 
     def overlap(row: _JsonObject) -> float:
-        return float(sum(map(min, row["truth"], row["degrees"][method])))
+        return sum(map(min, row["truth"], row["degrees"][method]))
 
     if rows[0]["truth"]:
         quarter = len(rows) // 4
