@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 from ldlearn import AAKNN, DLDL, MeanLDL
 from ldlearn.exceptions import ModelFileError
 from ldlearn.tables import ColumnOptions, TableModel, load_model, save_model
-from ldlearn.tables.model_files import _VERSION
+from ldlearn.tables.model_files import _FORMAT_VERSION
 
 QUICK = DLDL(beta=10.0, gamma=1.0)
 
@@ -112,7 +112,7 @@ def test_bit_flips_are_detected(model, tmp_path):
 def test_unknown_versions_are_rejected(model, tmp_path):
     first = b"ldlearn-model "
     check_rejected(
-        model.replace(first + b"1", first + b"%d" % (_VERSION + 1), 1),
+        model.replace(first + b"1", first + b"%d" % (_FORMAT_VERSION + 1), 1),
         tmp_path,
         "newer ldlearn .* upgrade ldlearn",
     )

@@ -43,7 +43,7 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
     means = _means(table, dataset)
     rivals = []
     for method in table.methods:
-        if method.name in means and not (method.is_baseline or method.is_reference):
+        if method.name in means and not method.is_baseline:
             rivals.append(method.name)
     rows = f"{'labelled' if table.task == 'recovery' else 'new'} rows of {dataset}"
     if not rivals:
@@ -64,11 +64,11 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
 
 
 def _means(table: TaskTable, dataset: str) -> dict[str, float]:
-    """Mean scores of the methods that have one on a data set."""
+    """Mean scores of the methods that have one on a data set and compete."""
     means = {}
     for method in table.methods:
         score = table.score(method.name, dataset)
-        if score.spread:
+        if score.spread and not method.is_reference:
             means[method.name] = score.mean
     return means
 
@@ -101,7 +101,7 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
         role = f"the next, {second.name},"
         sentences.append(_count_better(results, table, best[0], role, others))
     subject = results.subject
-    if subject is not None and subject in ranks and subject not in best:
+    if subject in ranks and subject not in best:
         place = 1 + sum(rank < ranks[subject] for rank in ranks.values())
         average = f"average rank {ranks[subject]:.2f}"
         sentences.append(f"{subject} is not first: number {place} of {len(ranks)}, {average}.")
@@ -123,9 +123,6 @@ def _compare_best_baseline(table: TaskTable) -> str:
 def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
     """For one data set: the best mean, and its differences to the next method and a baseline."""
     means = _means(table, dataset)
-    for method in table.methods:
-        if method.is_reference:
-            means.pop(method.name, None)
     if len(means) < 2:
         few = f"Fewer than two methods have a result on {dataset}"
         return [f"{few}, so there is nothing to compare."]
@@ -134,11 +131,10 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     others = names[len(best) :]
     baseline = best_baselines(table).get(dataset)
     sentences = [f"{_has_or_share(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
-    if baseline in best:
-        alone = len(best) == 1
-        sentences.append(
-            "No method is better than this baseline." if alone else "A baseline is among them."
-        )
+    if [baseline] == best:
+        sentences.append("No method is better than this baseline.")
+    elif baseline in best:
+        sentences.append("A baseline is among them.")
     if baseline in others:
         others.remove(baseline)
         gap = _describe_difference(results, table, best[0], baseline, dataset)
@@ -146,7 +142,7 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     if len(best) == 1 and others:
         gap = _describe_difference(results, table, best[0], others[0], dataset)
         sentences.append(f"{best[0]} against the next, {others[0]}: {gap}.")
-    if results.subject in names[len(best) :]:
+    if results.subject in names and results.subject not in best:
         place = f"number {names.index(results.subject) + 1} of {len(names)}"
         sentences.append(f"{results.subject} is not first: {place}.")
     return sentences
@@ -230,14 +226,11 @@ def compare_average_ranks(table: TaskTable, subject: str | None) -> Conclusion:
         tests = [pairs]
         if subject in names:
             tests.append(bonferroni_dunn(scores, subject, **options))
-    sentences = [f"{tested} the methods are not all equal."]
+    finding = f"{tested} the methods are not all equal"
     if not any(map(_count_significant, tests)):
         power = "the tests of pairs, which have less power"
-        sentences = [
-            f"{tested} the methods are not all equal, but {power}, "
-            "do not show which of them differ."
-        ]
-    sentences.extend(map(_describe_subject, tests[1:]))
+        finding += f", but {power}, do not show which of them differ"
+    sentences = [f"{finding}.", *map(_describe_subject, tests[1:])]
     significant = _count_significant(pairs)
     sentences.append(
         f"Nemenyi's test at alpha = {pairs.alpha:g}: "

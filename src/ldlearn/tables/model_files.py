@@ -35,7 +35,7 @@ from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import check_gives_intervals
 
 _MAGIC = b"ldlearn-model "
-_VERSION = 1
+_FORMAT_VERSION = 1
 _MAX_JSON_BYTES = 8 << 20  # 140,000 columns
 # Lists and dicts, and values of the JSON: each takes far more memory than its few bytes of text.
 _MAX_CONTAINERS = 200_000
@@ -319,7 +319,7 @@ def _write_content(file: IO[bytes], content: dict[str, Any], arrays: list[Array]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    file.write(_MAGIC + b"%d\n%s\n" % (_VERSION, digest.hexdigest().encode()))
+    file.write(_MAGIC + b"%d\n%s\n" % (_FORMAT_VERSION, digest.hexdigest().encode()))
     file.writelines(parts)
 
 
@@ -335,8 +335,8 @@ def _read_content(file: BufferedReader) -> tuple[dict[str, Any], list[Array]]:
     version = first.removeprefix(_MAGIC).strip()
     if not first.startswith(_MAGIC) or not version.isdigit():
         raise ModelFileError("it is no ldlearn model file")
-    if int(version) > _VERSION:
-        formats = f"format {int(version)}, this one reads up to {_VERSION}"
+    if int(version) > _FORMAT_VERSION:
+        formats = f"format {int(version)}, this one reads up to {_FORMAT_VERSION}"
         raise ModelFileError(f"it was written by a newer ldlearn ({formats}); upgrade ldlearn")
     expected = file.readline(65).strip().decode("ascii")
     start = file.tell()

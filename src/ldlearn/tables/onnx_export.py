@@ -54,11 +54,11 @@ def export_onnx(model: TableModel, path: FilePath) -> None:
         if handler.export is not None:
             features += handler.export(model.preprocessing, graph)
     X = graph.node("Concat", *features, axis=1)
-    degrees = _add_prediction(graph, model.estimator, X)
+    degrees = _export_prediction(graph, model.estimator, X)
     write_file(path, graph.serialise(model, degrees))
 
 
-def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
+def _export_prediction(graph: _Graph, estimator: Any, X: str) -> str:
     """The prediction of a fitted estimator for the features X."""
     linear = softmax_coefficients(estimator)
     if linear is not None:
@@ -74,7 +74,7 @@ def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
         ):
             if weight > 0:
                 for model in models:
-                    P = _add_prediction(graph, model, X)
+                    P = _export_prediction(graph, model, X)
                     terms.append(graph.node("Mul", P, weight / len(models)))
         return graph.node("Sum", *terms)
     if isinstance(estimator, MLPLDL):
@@ -92,7 +92,7 @@ def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
         intercept = estimator.intercept_
         scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(intercept))), intercept)
         if estimator.trees_ is not None:
-            scores = graph.node("Add", scores, _add_trees(graph, estimator, estimator.trees_, X))
+            scores = graph.node("Add", scores, _export_trees(graph, estimator, estimator.trees_, X))
         return graph.node("Softmax", scores, axis=-1)
     raise ModelFileError(
         f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, "
@@ -127,7 +127,7 @@ def _map_features(graph: _Graph, estimator: Any, X: str) -> str | None:
     return X
 
 
-def _add_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
+def _export_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
     """Sums of the trees' leaves, by one operator for all trees."""
     is_split = trees.feature >= 0
     left = np.where(is_split, trees.children, 0)
