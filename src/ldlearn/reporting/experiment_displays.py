@@ -647,7 +647,7 @@ class SensitivityDisplay(Display):
 
     def _draw(self, *axes: Axes) -> None:
         self.lines_ = {}
-        grid = np.reshape(np.array(axes, dtype=object), (-1, len(self.parameters)))
+        grid = np.array(axes, dtype=object).reshape(-1, len(self.parameters))
         for i, (row, (task, curves)) in enumerate(zip(grid, self.curves.items(), strict=True)):
             score = f"validation {next(iter(curves.values())).heading}"
             for ax, parameter in zip(row, self.parameters, strict=True):

@@ -113,6 +113,7 @@ class Report:
                 self.headline_tables.append(table)
                 conclusion = compare_average_ranks(table, self.results.subject)
                 self.conclusions[task, metric.name] = conclusion
+        self._page_data = page_data(self.results)
         self.costs = costs(self.results)
         self.run = summarize_run(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
@@ -129,11 +130,11 @@ class Report:
 
     def write(self, folder: Path, *, formats: Sequence[str] = _FIGURE_FORMATS) -> Path:
         """Write all files, the page last."""
-        files: list[Iterable[tuple[str, str | bytes]]] = [self.text_files().items()]
+        files: dict[str, Any] = self.text_files()
         if formats:
-            files.append(self._figure_files(formats))
-        files.append([("report.html", self.html())])
-        for name, content in chain(*files):
+            files |= self._figure_files(formats)
+        files["report.html"] = self.html()
+        for name, content in files.items():
             path = path_inside(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file(path, content)
@@ -182,13 +183,12 @@ class Report:
             figures[name] = inline_svg(self._file_content(display, "svg"), name)
         example = example_row(self.results, self._page_data["samples"])
         script = page_script("dom.js", "tables.js", "charts.js", "sections.js")
-        data = self._page_data
         return render(
             "report.html",
             self,
             figures=figures,
             example=example,
-            data=data,
+            data=self._page_data,
             **script,
         )
 
@@ -215,10 +215,6 @@ class Report:
             found["time-and-memory"] = displays.TimeMemoryDisplay.from_records(self.results)
         return found
 
-    @cached_property
-    def _page_data(self) -> dict[str, Any]:
-        return page_data(self.results)
-
     def _further_figures(self) -> Iterator[tuple[str, Display]]:
         """Figures that are only written as files, since the page draws the same from its data."""
         results = self.results
@@ -235,14 +231,17 @@ class Report:
                 bars = DistributionBarsDisplay.from_records(results, dataset)
                 yield f"distributions-{file_name(dataset)}", bars
 
-    def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    def _figure_files(self, formats: Sequence[str]) -> dict[str, bytes]:
+        files = {}
         taken: Counter[str] = Counter()
-        for stem, display in chain(self._page_figures.items(), self._further_figures()):
-            taken[stem] += 1
+        for name, display in chain(self._page_figures.items(), self._further_figures()):
+            taken[name] += 1
             # Names of data sets may differ only in characters that file names do not have.
-            name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
+            if taken[name] > 1:
+                name = f"{name}-{taken[name]}"
             for format in formats:
-                yield f"figures/{name}.{format}", self._file_content(display, format)
+                files[f"figures/{name}.{format}"] = self._file_content(display, format)
+        return files
 
 
 def file_name(name: str) -> str:

@@ -232,8 +232,15 @@ class _Schema:
         """Refuse parameters and attributes that no instance has; called before one is made."""
         sizes: dict[str, int] = {}
         for name, value in state.items():
-            if not _fits_any_type(value, self._type_of(name), sizes):
-                raise ModelFileError(self._describe_refusal(name))
+            problem = f"{self.name}.{name} is not what a model file may hold"
+            types = self.attributes.get(name)
+            if types is None:
+                if ":" not in self.name or callable(getattr(self.cls, name, None)):
+                    raise ModelFileError(f"{problem}: `learned` of the class does not declare it")
+                problem += "; undeclared, it holds arrays, numbers and texts"
+                types = _UNDECLARED
+            if not _fits_any_type(value, types, sizes):
+                raise ModelFileError(problem)
         if not params.keys() <= set(self.params):
             raise ModelFileError(f"{self.name} has other parameters than a model file may hold")
         try:
@@ -241,20 +248,6 @@ class _Schema:
             validate_parameter_constraints(constraints, params, caller_name=self.name)
         except InvalidParameterError as error:
             raise ModelFileError(" ".join(str(error).split())[:300].rstrip(".")) from None
-
-    def _type_of(self, attribute: str) -> str:
-        if attribute in self.attributes:
-            return self.attributes[attribute]
-        is_method = callable(getattr(self.cls, attribute, None))
-        return _UNDECLARED if ":" in self.name and not is_method else ""
-
-    def _describe_refusal(self, attribute: str) -> str:
-        problem = f"{self.name}.{attribute} is not what a model file may hold"
-        if attribute in self.attributes:
-            return problem
-        if ":" in self.name:
-            return f"{problem}; undeclared, it holds arrays, numbers and texts"
-        return f"{problem}: `learned` of the class does not declare it"
 
     def build(self, params: dict[str, Any], state: dict[str, Any]) -> Any:
         """An instance with parameters and attributes that were checked."""
