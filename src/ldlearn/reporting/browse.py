@@ -94,9 +94,14 @@ def write_browse_page(
     if found.labels is not None:
         content["given"] = _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8)
     for each in series:
-        encoded = {"name": each.name, "degrees": _encode_degrees(each.degrees)}
-        encoded |= {"low": _encode_degrees(each.low), "high": _encode_degrees(each.high)}
-        content["series"].append(encoded)
+        content["series"].append(
+            {
+                "name": each.name,
+                "degrees": _encode_degrees(each.degrees),
+                "low": _encode_degrees(each.low),
+                "high": _encode_degrees(each.high),
+            }
+        )
     for name, values in scores.items():
         content["scores"].append({"name": name, "values": _encode(values, "<f4")})
     page = (
