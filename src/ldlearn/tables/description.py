@@ -282,10 +282,11 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
 def _name_parts(model: TableModel, frame: Any, x: Array) -> list[str]:
     """For each feature the column with its value, or the word; absent words are one part."""
     encoders = model.preprocessing.encoders
+    columns = set(model.features)
     parts = []
     for (column, part), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
         if column not in encoders:
-            if column not in frame:  # a part of a datetime
+            if column not in columns:  # a part of a datetime
                 column = column.rpartition(" (")[0]
             cell = frame[column].iloc[0]
             text = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
