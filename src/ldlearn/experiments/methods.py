@@ -1,13 +1,13 @@
 """The methods of a plan: an estimator with parameters and a grid, alone or followed by a
 learner."""
 
-import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from sklearn.utils import get_tags
@@ -18,7 +18,7 @@ from ldlearn.base.errors import raise_input_errors
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError
-from ldlearn.experiments.toml_table import Settings, TomlTable, option
+from ldlearn.experiments.toml_table import Settings, TomlTable, describe_spec, option
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
@@ -29,10 +29,8 @@ _TASKS: dict[str, tuple[Task, ...]] = {
     JOINT: TASKS,
     TWO_STEP: TASKS[1:],
 }
-_DONE_BY_PLANS = (
-    EnhanceThenLearn,
-    FromDistributions,
-)  # a plan itself runs two steps and hides the true degrees
+# A plan itself runs two steps and hides the true degrees.
+_DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)
 _SIZES = {"n": "n_train", "m": "n_features", "c": "n_labels"}  # as grids and as records name them
 # To check parameters before the data are read: their ranges do not depend on sizes.
 _ANY_SIZES = {"n_train": 100, "n_features": 10, "n_labels": 5}
@@ -77,11 +75,7 @@ class MethodSpec:
 
     def to_dict(self) -> Settings:
         """The table of a plan that describes it."""
-        return {
-            key: value
-            for key, value in asdict(self).items()
-            if key != "name" and value not in (None, {})
-        }
+        return describe_spec(asdict(self))
 
     @property
     def steps(self) -> list[type[LabelEstimator]]:
@@ -126,7 +120,7 @@ class MethodSpec:
 
 def grid_points(grid: Mapping[str, list[Any]]) -> list[Settings]:
     """All combinations, the last key running fastest; one empty point for an empty grid."""
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
@@ -147,23 +141,22 @@ def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
 
 
 def _resolve_value(value: Any, sizes: Mapping[str, int]) -> Any:
-    multiple = _MULTIPLE.match(value) if isinstance(value, str) else None
+    if value == "default":
+        return None
+    multiple = _MULTIPLE.match(str(value))
     if multiple is None:
-        return None if value == "default" else value
-    product = float(multiple[1]) * sizes[_SIZES[multiple[2]]]
-    return (
-        int(product) if multiple[1].isdigit() else product
-    )  # counts of clusters or neighbours stay integers
+        return value
+    factor, size = multiple.groups()
+    # Counts of clusters or neighbours stay integers.
+    number = int(factor) if factor.isdigit() else float(factor)
+    return number * sizes[_SIZES[size]]
 
 
 def build_estimator(name: str, params: Settings, seed: int | None = None) -> Any:
     """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
     estimator = find_estimator(name)(**params)
-    if (
-        seed is not None
-        and "random_state" not in params
-        and "random_state" in estimator.get_params(deep=False)
-    ):
+    own = estimator.get_params(deep=False).keys() - params.keys()
+    if seed is not None and "random_state" in own:
         estimator.set_params(random_state=seed)
     return estimator
 
@@ -172,12 +165,13 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.get_table("methods")
     tables = {name: named.get_table(name) for name in named.entries()}
-    methods = {name: _read_method(name, table, tables) for name, table in tables.items()}
+    methods = {}
     if "discover" in plan:
-        # Methods named in the plan replace discovered ones.
-        methods = {
-            method.name: method for method in _discover_methods(plan.get_table("discover"))
-        } | methods
+        for method in _discover_methods(plan.get_table("discover")):
+            methods[method.name] = method
+    # Methods named in the plan replace discovered ones.
+    for name, table in tables.items():
+        methods[name] = _read_method(name, table, tables)
     if not methods:
         raise plan.error("methods", "name at least one method, for instance [methods.DLDL].")
     return tuple(methods.values())
@@ -189,11 +183,11 @@ def refuse_imports(plan: TomlTable) -> None:
     for name in named.entries():
         table = named.get_table(name)
         for key, default in (("estimator", name), ("learner", "")):
-            if ":" in (path := table.get(key, default)):
+            path = table.get(key, default)
+            if ":" in path:
                 problem = f"{path!r} is code outside ldlearn that would be imported and run"
-                raise table.error(
-                    key, f"{problem}; if you trust it, use --trust-plan (trust_plan=True)."
-                )
+                advice = "if you trust it, use --trust-plan (trust_plan=True)"
+                raise table.error(key, f"{problem}; {advice}.")
 
 
 def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
@@ -203,14 +197,11 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
         return table
     if "like" in others[model]:
         raise table.error("like", f"{model!r} is itself like another method; name that one.")
-    own = {key: value for key, value in table.entries().items() if key != "like"}
     # Not its learner: the usual purpose is the same enhancer with another learner.
-    taken = {
-        key: value
-        for key, value in others[model].entries().items()
-        if key in ("estimator", "params", "grid")
-    }
-    return TomlTable({"estimator": model} | taken | own, table.path)
+    settings = {"estimator": model} | others[model].get_present(("estimator", "params", "grid"))
+    settings |= table.entries()
+    del settings["like"]
+    return TomlTable(settings, table.path)
 
 
 def _published_settings(name: str, table: TomlTable) -> TomlTable:
@@ -222,31 +213,27 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
     plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
     published = tomllib.loads(plan)["methods"]
     estimator = table.get("estimator", name)
-    entries = (
-        published.get(key)
-        for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator)
-    )
-    settings = next(filter(None, entries), None)
-    if settings is None:
-        raise table.error(
-            "grid", f"the paper states none for {estimator}; remove it, or write a table of lists."
-        )
-    own = {key: value for key, value in table.entries().items() if key != "grid"}
-    params = settings.get("params", {}) | own.get("params", {})
-    return TomlTable(own | {"params": params, "grid": settings.get("grid", {})}, table.path)
+    for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator):
+        settings = published.get(key)
+        if settings:
+            own = table.entries()
+            params = settings.get("params", {}) | own.get("params", {})
+            grid = settings.get("grid", {})
+            return TomlTable(own | {"params": params, "grid": grid}, table.path)
+    advice = "remove it, or write a table of lists"
+    raise table.error("grid", f"the paper states none for {estimator}; {advice}.")
 
 
 def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -> MethodSpec:
     table = _published_settings(name, _inherit_settings(table, others))
     estimator = _read_estimator(table, "estimator", name)
     learner = _read_estimator(table, "learner")
-    if learner is not None and find_estimator(learner).kind != LEARNER:
-        table.check_name("learner", learner, _learners())
-    if learner is not None and find_estimator(estimator).kind == LEARNER:
-        raise table.error(
-            "learner",
-            f"{estimator} is itself a learner and recovers nothing to train {learner} on.",
-        )
+    if learner is not None:
+        if find_estimator(learner).kind != LEARNER:
+            table.check_name("learner", learner, _learners())
+        if find_estimator(estimator).kind == LEARNER:
+            problem = f"is itself a learner and recovers nothing to train {learner} on"
+            raise table.error("learner", f"{estimator} {problem}.")
     method = MethodSpec(
         name=name,
         estimator=estimator,
@@ -262,13 +249,14 @@ def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -
 
 
 def _read_estimator(table: TomlTable, key: str, default: str | None = None) -> Any:
-    """The name of an estimator of this library or of another package."""
+    """The name of an estimator of this library or of another package; None if there is none."""
     name = table.get(key, default)
-    if name is not None and ":" not in name:
+    if name is None:
+        return None
+    if ":" not in name:
         table.check_name(key, name, [*estimators(), *external_methods()])
     try:
-        if name is not None:
-            find_estimator(name)
+        find_estimator(name)
     except ParameterError as error:
         raise table.error(key, str(error)) from None
     return name
@@ -283,13 +271,14 @@ def _read_settings(
 ) -> Settings:
     """Parameters of an estimator: values, or lists of values to select from."""
     settings = table.get_table(key)
-    cls = None if estimator is None else find_estimator(estimator)
-    valid = None if cls is None else cls().get_params(deep=False)
+    if estimator is None:
+        for name in settings.entries():
+            advice = 'add learner = "..." or remove it'
+            raise settings.error(name, f"there is no learner with parameters; {advice}.")
+        return {}
+    cls = find_estimator(estimator)
+    valid = cls().get_params(deep=False)
     for name, value in settings.entries(valid, f"{estimator} parameter").items():
-        if cls is None:
-            raise settings.error(
-                name, 'there is no learner with parameters; add learner = "..." or remove it.'
-            )
         if lists and not (isinstance(value, list) and value):
             raise settings.error(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
@@ -305,26 +294,20 @@ def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
     kinds = table.get_texts("kinds", KINDS, KINDS, "kind")
     followers = table.get_texts("then", (), _learners(), LEARNER)
     exclude = table.get_texts("exclude", (), estimators(), "estimator")
-    params = _settings_by_estimator(table, "params")
-    grids = _settings_by_estimator(table, "grids", lists=True)
+    # Of each estimator, wherever it is used.
+    params = table.get_table("params")
+    grids = table.get_table("grids")
+    params.entries(estimators(), "estimator")
+    grids.entries(estimators(), "estimator")
+    steps = {}
+    for name in estimators():
+        grid = _read_settings(grids, name, name, lists=True)
+        steps[name] = (name, _read_settings(params, name, name), grid)
     table.check_all_read()
     for kind in kinds:
         for name, cls in estimators().items():
             if cls.kind != kind or name in exclude:
                 continue
-            first = (name, params.get(name, {}), grids.get(name, {}))
-            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, *first)
+            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, *steps[name])
             for learner in followers if kind == ENHANCER else ():
-                second = (learner, params.get(learner, {}), grids.get(learner, {}))
-                yield MethodSpec(f"{name} + {learner}", *first, *second)
-
-
-def _settings_by_estimator(
-    table: TomlTable, key: str, *, lists: bool = False
-) -> dict[str, Settings]:
-    """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
-    inner = table.get_table(key)
-    return {
-        name: _read_settings(inner, name, name, lists=lists)
-        for name in inner.entries(estimators(), "estimator")
-    }
+                yield MethodSpec(f"{name} + {learner}", *steps[name], *steps[learner])
