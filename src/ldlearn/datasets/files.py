@@ -127,9 +127,9 @@ def read_dataset(
                 checksum = f"sha256:{sha256_of(path)}" if path.is_file() else ""
             # The argument comes first, then the file's own texts, then its name.
             texts = {"source": str(path), "name": path.stem}
-            texts |= {key: text for key, text in source.texts.items() if text}
-            if name:
-                texts["name"] = name
+            for key, text in (*source.texts.items(), ("name", name)):
+                if text:
+                    texts[key] = text
             return LabelDataset(
                 X=_as_features(X),
                 **labels_read,
@@ -156,8 +156,9 @@ def _choose_features_and_labels(
     else:
         selected = source.find(features, "features")
     for i in sorted(taken.intersection(selected)):
-        problem = "was selected as a feature and as a label."
-        raise TableError(f"the column {source.names[i]!r} {problem}")
+        raise TableError(
+            f"the column {source.names[i]!r} was selected as a feature and as a label."
+        )
     if not selected:
         raise TableError("no column is left for the features.")
     return {"X": selected, **by_field}
@@ -204,9 +205,9 @@ def _as_features(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         return X
     # float32 stays, at half of the memory; whole numbers become floats, as every method needs them.
-    return np.ascontiguousarray(
-        X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    )
+    if X.dtype != np.float32:
+        X = X.astype(np.float64, copy=False)
+    return np.ascontiguousarray(X)
 
 
 def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
@@ -231,10 +232,10 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
 
 
 def _as_content(data: LabelDataset) -> DatasetContent:
-    labels = {
-        key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None
-    }
-    if "counts" in labels:
-        del labels["D"]  # the shares of the votes follow from them
+    labels = {"D": data.D}
+    if data.counts is not None:
+        labels = {"counts": data.counts}  # the shares follow from them
+    labels["Y"] = data.Y
+    labels = {key: matrix for key, matrix in labels.items() if matrix is not None}
     texts = {key: getattr(data, key) for key in TEXT_FIELDS}
     return DatasetContent(data.X, labels, data.feature_names, data.label_names, texts)

@@ -61,11 +61,7 @@ def difference(
     """
     first = _scores_by_repeat(results, table, method, dataset)
     second = _scores_by_repeat(results, table, other, dataset)
-    sign = 1 if table.metric.greater_is_better else -1
-    advantages = []
-    for repeat, score in first.items():
-        if repeat in second:
-            advantages.append(sign * (score - second[repeat]))
+    advantages = [first[repeat] - second[repeat] for repeat in first if repeat in second]
     n = len(advantages)
     if not n:
         return None
@@ -73,9 +69,10 @@ def difference(
     margin = math.nan
     if n > 1:
         ratio = _scored_ratio(results.finished_records(dataset, method)[0], table.task)
-        deviation = float(np.std(advantages, ddof=1)) * math.sqrt(1 / n + ratio)
-        margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
-    return Difference(float(np.mean(advantages)), margin, n)
+        deviation = np.std(advantages, ddof=1) * math.sqrt(1 / n + ratio)
+        margin = float(deviation * student.ppf(0.5 + CONFIDENCE / 2, n - 1))
+    mean = float(np.mean(advantages))
+    return Difference(mean if table.metric.greater_is_better else -mean, margin, n)
 
 
 def _scores_by_repeat(
@@ -143,20 +140,16 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
     for i, one in enumerate(degrees.values()):
         for j, other in enumerate(degrees.values()):
             matrix[i, j] = _mean_intersection(one, other)
-    competing = np.array([not method.is_baseline for method in methods])
     means = {}
     for i, method in enumerate(methods):
-        others = competing & (np.arange(len(methods)) != i)
+        others = [j for j, other in enumerate(methods) if j != i and not other.is_baseline]
         means[method.name] = mean_of_defined(matrix[i, others])
     return Agreement(dataset, task, methods, matrix, means)
 
 
 def _mean_intersection(one: dict[int, Any], other: dict[int, Any]) -> float:
     """Mean over the repeats that both have, whose rows are the same for all methods."""
-    shared = []
-    for repeat in one:
-        if repeat in other:
-            shared.append(intersection(one[repeat], other[repeat]))
+    shared = [intersection(one[repeat], other[repeat]) for repeat in one if repeat in other]
     return mean_of_defined(np.array(shared))
 
 

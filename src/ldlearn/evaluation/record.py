@@ -202,7 +202,7 @@ class Record:
         InputError
             If it is no record.
         """
-        record: Self = read_value(content, cls)
+        record = read_value(content, cls)
         record._check_sizes()
         return record
 
@@ -211,8 +211,9 @@ class Record:
         if min(self.sizes.values(), default=0) < 0:
             raise InputError("sizes: expected no number below 0")
         if max(map(len, (self.dataset, self.method, *self.label_names))) > _LONGEST_NAME:
-            names = "names of data sets, methods and labels"
-            raise InputError(f"{names} have at most {_LONGEST_NAME} characters")
+            raise InputError(
+                f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters"
+            )
         samples = self.samples or SampleRows([])
         parts = (samples.truth, samples.logical, samples.recovered)
         for part in (*parts, samples.texts or None):
@@ -373,7 +374,7 @@ def _unpack(content: bytes, path: Path) -> bytes:
     limit = min(max(_ALWAYS_UNPACKED, _MAX_PACKING * len(content)), _MOST_UNPACKED)
     unpacker = _UNPACK[path.suffix]()
     try:
-        unpacked: bytes = unpacker.decompress(content, limit)
+        unpacked = unpacker.decompress(content, limit)
     except (zlib.error, lzma.LZMAError) as error:
         raise RunFolderError(f"{path} cannot be unpacked ({error}); it is damaged.") from None
     if not unpacker.eof:
