@@ -135,15 +135,16 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
             degrees.setdefault(record.method, {})[record.repeat] = record.degrees[task]
     if len(degrees) < 2:
         return None
-    methods = [results.methods[name] for name in degrees]
+    methods = list(map(results.methods.__getitem__, degrees))
     matrix = np.empty((len(methods), len(methods)))
-    for i, one in enumerate(degrees.values()):
-        for j, other in enumerate(degrees.values()):
-            matrix[i, j] = _mean_intersection(one, other)
     means = {}
-    for i, method in enumerate(methods):
-        others = [j for j, other in enumerate(methods) if j != i and not other.is_baseline]
-        means[method.name] = mean_of_defined(matrix[i, others])
+    for i, (name, one) in enumerate(degrees.items()):
+        others = []
+        for j, other in enumerate(degrees):
+            matrix[i, j] = _mean_intersection(one, degrees[other])
+            if other != name and not methods[j].is_baseline:
+                others.append(matrix[i, j])
+        means[name] = mean_of_defined(np.array(others))
     return Agreement(dataset, task, methods, matrix, means)
 
 
@@ -218,16 +219,14 @@ _Trial = tuple[Params, float | None, float]  # parameters, score, its standard d
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
     """A curve for every hyperparameter that took several values in the grid of a method."""
-    records = [record for record in results.finished_records(dataset, method) if record.grid]
-    if not records:
-        return []
-    metric = get_metric(records[0].selection_metric(task))
     runs = []
     selected = []
-    for record in records:
-        runs.append([(point.params, getattr(point, task), math.nan) for point in record.grid])
-        selected.append(record.selected.get(task) or {})
-    return _make_curves(runs, selected, metric.heading, metric.sort_key)
+    for record in results.finished_records(dataset, method):
+        if record.grid:
+            metric = get_metric(record.selection_metric(task))
+            runs.append([(point.params, getattr(point, task), math.nan) for point in record.grid])
+            selected.append(record.selected.get(task) or {})
+    return _make_curves(runs, selected, metric.heading, metric.sort_key) if runs else []
 
 
 def search_curves(cv_results: Params, best: Params) -> list[Curve]:
@@ -249,7 +248,9 @@ def _make_curves(
     heading: str,
     cost: Callable[[float], Any],
 ) -> list[Curve]:
-    parameters = dict.fromkeys(chain.from_iterable(trial[0] for trial in chain(*runs)))
+    parameters: dict[str, Any] = {}
+    for params, _, _ in chain(*runs):
+        parameters.update(params)
     curves = []
     for parameter in parameters:
         # By value: the best score of every run, with its deviation.
@@ -269,7 +270,10 @@ def _make_curves(
             mean.append(np.mean(scores))
             # Of one run the deviation of its own, of several runs that between them.
             std.append(np.std(scores, ddof=1) if len(scores) > 1 else deviations[0])
-        chosen = [_hashable_value(params[parameter]) for params in selected if parameter in params]
+        chosen = []
+        for params in selected:
+            if parameter in params:
+                chosen.append(_hashable_value(params[parameter]))
         curves.append(Curve(parameter, heading, values, np.array(mean), np.array(std), chosen))
     return curves
 

@@ -275,18 +275,20 @@ class Results:
         if not datasets:
             return None
         methods = []
-        means: dict[str, list[float]] = {}  # of the methods that compete
-        for method in self.methods.values():
-            own = [scores[method.name, dataset] for dataset in datasets]
-            if any(score.spread for score in own):
+        columns = []  # of the methods that compete
+        names = []
+        for name, method in self.methods.items():
+            means = np.array([scores[name, dataset].mean for dataset in datasets])
+            if not np.isnan(means).all():
                 methods.append(method)
+            n_failed = sum(scores[name, dataset].n_failed for dataset in datasets)
             # A method trained on the true degrees is a bound and does not compete. Repeats that
             # failed may be the hard ones, so that a rank by the others would flatter a method.
-            complete = all(score.spread and not score.n_failed for score in own)
-            if complete and not method.is_reference:
-                means[method.name] = [score.mean for score in own]
-        values = np.reshape(list(means.values()), (-1, len(datasets))).T
-        ranking = ScoreMatrix(values, tuple(means), metric.greater_is_better).best_first()
+            if not (np.isnan(means).any() or n_failed or method.is_reference):
+                names.append(name)
+                columns.append(means)
+        values = np.reshape(columns, (-1, len(datasets))).T
+        ranking = ScoreMatrix(values, tuple(names), metric.greater_is_better).best_first()
         for dataset, ranks in zip(datasets, ranking.ranks.tolist(), strict=True):
             for name, rank in zip(ranking.methods, ranks, strict=True):
                 best = rank == min(ranks)

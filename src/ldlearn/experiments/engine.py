@@ -23,8 +23,8 @@ from ldlearn.experiments.search import captured_warnings
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.tables.files import FilePath, write_file
 
-Append = Callable[[Record], None]
-Datasets = Mapping[str, AnyDataset]
+_Append = Callable[[Record], None]
+_Datasets = Mapping[str, AnyDataset]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def run_plan(
     jobs: int = 1,
     scheduler: str | None = None,
     progress: RunProgress | None = None,
-    loaded: Datasets | None = None,
+    loaded: _Datasets | None = None,
 ) -> RunSummary:
     """Run a plan, or continue it.
 
@@ -135,7 +135,7 @@ def write_cells(folder: Path, plan: Plan, records: Iterable[Record]) -> None:
 
 class _Run:
     def __init__(
-        self, plan: Plan, before: list[Record], append: Append, progress: RunProgress
+        self, plan: Plan, before: list[Record], append: _Append, progress: RunProgress
     ) -> None:
         self.plan = plan
         self.append = append
@@ -148,7 +148,7 @@ class _Run:
     def is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok
 
-    def execute(self, execute: Executor, loaded: Datasets) -> None:
+    def execute(self, execute: Executor, loaded: _Datasets) -> None:
         todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
         needed = {cell.dataset.name for cell in todo}
         self.progress.begin(len(self.cells), len(self.cells) - len(todo))

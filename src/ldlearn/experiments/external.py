@@ -19,7 +19,7 @@ from ldlearn.experiments.engine import lock_folder, write_cells
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.search import Facts, add_facts, describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
-from ldlearn.experiments.splits import Split, make_split
+from ldlearn.experiments.splits import DataSplit, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
 from ldlearn.tables.files import Budget, FilePath, Input, atomic_write
 from ldlearn.tables.formats import open_table
@@ -140,14 +140,14 @@ def import_predictions(
     return found
 
 
-def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
+def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, DataSplit]]:
     for spec in plan.datasets:
         data = spec.load(plan.protocol.seed, needs_truth=False)
         for repeat in range(plan.protocol.n_repeats):
             yield spec, data, repeat, make_split(data, spec, plan.protocol, repeat)
 
 
-def _read_scores(stem: Path, split: Split, labels: list[str]) -> Facts:
+def _read_scores(stem: Path, split: DataSplit, labels: list[str]) -> Facts:
     """Fields of the record about the degrees in the file with this stem."""
     paths = [Path(f"{stem}{ending}") for ending in (".npz", ".mat", ".npy", ".csv")]
     present = list(filter(Path.is_file, paths))

@@ -20,14 +20,14 @@ from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError
 from ldlearn.experiments.toml_table import Settings, TomlTable, describe_spec, option
 
-ENHANCER, LEARNER, JOINT = KINDS
-TWO_STEP = "two-step"
+_ENHANCER, _LEARNER, _JOINT = KINDS
+_TWO_STEP = "two-step"
 # The recovery of a pair would only repeat the enhancer's own scores.
 _TASKS: dict[str, tuple[Task, ...]] = {
-    ENHANCER: TASKS[:1],
-    LEARNER: TASKS[1:],
-    JOINT: TASKS,
-    TWO_STEP: TASKS[1:],
+    _ENHANCER: TASKS[:1],
+    _LEARNER: TASKS[1:],
+    _JOINT: TASKS,
+    _TWO_STEP: TASKS[1:],
 }
 # A plan itself runs two steps and hides the true degrees.
 _DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)
@@ -85,7 +85,7 @@ class MethodSpec:
     @property
     def kind(self) -> str:
         """``"enhancer"``, ``"learner"``, ``"joint"`` or ``"two-step"``."""
-        return TWO_STEP if self.learner else self.steps[0].kind
+        return _TWO_STEP if self.learner else self.steps[0].kind
 
     @property
     def is_baseline(self) -> bool:
@@ -105,7 +105,7 @@ class MethodSpec:
     @property
     def trained_on(self) -> str:
         """``"truth"`` or ``"logical"``: what its training labels are."""
-        return "truth" if self.kind == LEARNER else "logical"
+        return "truth" if self.kind == _LEARNER else "logical"
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -115,7 +115,7 @@ class MethodSpec:
     @property
     def is_stepwise(self) -> bool:
         """Whether a pair selects the parameters of its first step by recovery alone."""
-        return self.kind == TWO_STEP and self.search == "stepwise"
+        return self.kind == _TWO_STEP and self.search == "stepwise"
 
 
 def grid_points(grid: Mapping[str, list[Any]]) -> list[Settings]:
@@ -130,7 +130,7 @@ def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
     ----------
     params : mapping
     sizes : mapping
-        Of `ldlearn.experiments.splits.Split`.
+        Of `ldlearn.experiments.splits.DataSplit`.
 
     Examples
     --------
@@ -229,9 +229,9 @@ def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -
     estimator = _read_estimator(table, "estimator", name)
     learner = _read_estimator(table, "learner")
     if learner is not None:
-        if find_estimator(learner).kind != LEARNER:
+        if find_estimator(learner).kind != _LEARNER:
             table.check_name("learner", learner, _learners())
-        if find_estimator(estimator).kind == LEARNER:
+        if find_estimator(estimator).kind == _LEARNER:
             problem = f"is itself a learner and recovers nothing to train {learner} on"
             raise table.error("learner", f"{estimator} {problem}.")
     method = MethodSpec(
@@ -263,7 +263,7 @@ def _read_estimator(table: TomlTable, key: str, default: str | None = None) -> A
 
 
 def _learners() -> list[str]:
-    return [name for name, cls in estimators().items() if cls.kind == LEARNER]
+    return [name for name, cls in estimators().items() if cls.kind == _LEARNER]
 
 
 def _read_settings(
@@ -292,7 +292,7 @@ def _read_settings(
 
 def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
     kinds = table.get_texts("kinds", KINDS, KINDS, "kind")
-    followers = table.get_texts("then", (), _learners(), LEARNER)
+    followers = table.get_texts("then", (), _learners(), _LEARNER)
     exclude = table.get_texts("exclude", (), estimators(), "estimator")
     # Of each estimator, wherever it is used.
     params = table.get_table("params")
@@ -308,6 +308,6 @@ def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
         for name, cls in estimators().items():
             if cls.kind != kind or name in exclude:
                 continue
-            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, *steps[name])
-            for learner in followers if kind == ENHANCER else ():
+            yield MethodSpec(f"{name} on truth" if kind == _LEARNER else name, *steps[name])
+            for learner in followers if kind == _ENHANCER else ():
                 yield MethodSpec(f"{name} + {learner}", *steps[name], *steps[learner])

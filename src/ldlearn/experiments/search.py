@@ -20,7 +20,7 @@ from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
 from ldlearn.experiments.methods import build_estimator, grid_points, resolve_params
-from ldlearn.experiments.splits import N_SHOWN, Split, SplitPart
+from ldlearn.experiments.splits import N_SHOWN, DataSplit, SplitPart
 from ldlearn.experiments.toml_table import Settings
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
@@ -53,7 +53,7 @@ class _FittedPoint:
     warnings: list[str] = field(default_factory=list)
 
 
-def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Record]:
+def search(cells: Sequence[Cell], split: DataSplit, **circumstances: Any) -> list[Record]:
     """Fit and score every grid point of cells that share their first step.
 
     Parameters
@@ -61,7 +61,7 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
     cells : sequence of Cell
         Of one data set and repeat, whose methods begin with the same estimator, parameters and
         grid.
-    split : Split
+    split : DataSplit
         Of that data set and repeat.
     **circumstances
         Further fields of the records.
@@ -78,7 +78,7 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
     return [each.record(**circumstances) for each in searches]
 
 
-def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[_FittedPoint]:
+def _fit_grid(cells: Sequence[Cell], split: DataSplit) -> Iterator[_FittedPoint]:
     """Models of the grid points; those of a path are fitted together, others one by one."""
     method = cells[0].method
     grid = grid_points(method.grid)
@@ -101,7 +101,7 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[_FittedPoint]:
             yield point
 
 
-def _fit_path(cell: Cell, split: Split, points: Sequence[_FittedPoint]) -> Iterator[Any]:
+def _fit_path(cell: Cell, split: DataSplit, points: Sequence[_FittedPoint]) -> Iterator[Any]:
     """Models of the points; after an error this error for each of the others."""
     method = cell.method
     settings = []
@@ -125,7 +125,7 @@ class _ValidationRowsError(InputError):
 class _CellSearch:
     """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
-    def __init__(self, cell: Cell, split: Split) -> None:
+    def __init__(self, cell: Cell, split: DataSplit) -> None:
         self.cell = cell
         self.method = cell.method
         self.split = split

@@ -12,10 +12,10 @@ from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetError, DatasetNotHereError, LabelDataset
 from ldlearn.experiments.toml_table import (
-    Names,
     PlanError,
     Settings,
     TomlTable,
+    ValidNames,
     describe_spec,
     option,
 )
@@ -24,7 +24,7 @@ from ldlearn.tables.files import Dialect, OnMessage, sha256_of
 
 AnyDataset = LabelDataset | PreparedTable
 
-GENERATORS: dict[str, Callable[..., LabelDataset]] = {
+_GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
@@ -75,7 +75,7 @@ class DatasetSpec:
     sha256: str | None = option(None)
     read: Settings = field(default_factory=dict)
     preprocess: bool = option(False, kind=bool)
-    generator: str | None = option(None, valid=GENERATORS)
+    generator: str | None = option(None, valid=_GENERATORS)
     params: Settings = field(default_factory=dict)
     binarisation: Settings = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class DatasetSpec:
 
     def _load(self) -> AnyDataset:
         if self.generator is not None:
-            return GENERATORS[self.generator](**self.params)
+            return _GENERATORS[self.generator](**self.params)
         if self.path is None:
             # A run never downloads; an absent data set is recorded as missing, and tried again by
             # the next run.
@@ -198,9 +198,9 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
             raise table.error("sha256", problem)
         keys = _TABLE_KEYS if preprocess else _READ_KEYS
         options |= {"path": str(file), "sha256": checksum, "read": table.get_present(keys)}
-    parameters: Names = ()
+    parameters: ValidNames = ()
     if generator is not None:
-        parameters = inspect.signature(GENERATORS[generator]).parameters
+        parameters = inspect.signature(_GENERATORS[generator]).parameters
     params = table.get_table("params").entries(parameters, "parameter")
     # As written, which is part of a cell's key.
     binarisation = table.get_present(table.get_options(Binarisation))

@@ -52,7 +52,7 @@ class SplitPart:
 
 
 @dataclass(frozen=True)
-class Split:
+class DataSplit:
     """Training, validation and test part, and the texts or some features of the first training
     rows."""
 
@@ -108,7 +108,7 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
 
 def make_split(
     data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False
-) -> Split:
+) -> DataSplit:
     """The three parts of a repeat, scaled with the statistics of the training part.
 
     Parameters
@@ -148,7 +148,7 @@ def make_split(
     for part, X in zip(rows, features, strict=True):
         parts.append(SplitPart(part, X, Y[part], None if D is None else D[part]))
     train, validation, test = parts
-    return Split(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
+    return DataSplit(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
 
 
 def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:

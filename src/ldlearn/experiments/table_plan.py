@@ -22,13 +22,13 @@ from ldlearn.tables.files import OnMessage, warn
 from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
-VOTE_LINK = "FromClassifier votes"  # with the link "votes"
-CLASSIFIERS = ("FromClassifier", VOTE_LINK)
+_VOTE_LINK = "FromClassifier votes"  # with the link "votes"
+CLASSIFIERS = ("FromClassifier", _VOTE_LINK)
 _CONSTANT_PREDICTORS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
 # The default for each meaning of 0: joint models, a plain classifier with both links, two steps,
 # and constants.
 _JOINT = ("DLDL", "VoteLDL", *CLASSIFIERS)
-METHODS = {
+_METHODS = {
     "none": (*_JOINT, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
     "less": (*_JOINT, "LP+SABFGS", *_CONSTANT_PREDICTORS),
 }
@@ -77,7 +77,7 @@ def plan_for_table(
     for key, value in (columns or {}).items():
         if value is not None:
             source[key] = value
-    entries = [_plan_entry(written, zeros) for written in methods or METHODS[zeros or "none"]]
+    entries = [_plan_entry(written, zeros) for written in methods or _METHODS[zeros or "none"]]
     content = {
         "name": name,
         "protocol": {"repeats": repeats, "seed": seed},
@@ -173,8 +173,8 @@ def _plan_entry(written: str, zeros: str | None) -> tuple[str, Settings]:
     steps = method_name(estimator).split("+")
     name = " + ".join(step.rpartition(":")[2] for step in steps)
     params = {}
-    if written == VOTE_LINK:
-        name = VOTE_LINK
+    if written == _VOTE_LINK:
+        name = _VOTE_LINK
         params["link"] = "votes"
     if zeros is not None and "zeros" in find_estimator(steps[0])().get_params():
         params["zeros"] = zeros

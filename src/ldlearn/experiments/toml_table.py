@@ -8,7 +8,7 @@ from typing import Any, Self
 from ldlearn._messages import suggest_name
 from ldlearn.exceptions import InputError
 
-Names = Collection[str]
+ValidNames = Collection[str]
 Settings = dict[str, Any]  # values by their keys in a plan
 
 
@@ -57,7 +57,7 @@ class TomlTable:
         """The error for a key."""
         return PlanError(f"{self.full_key(key)}: {message}")
 
-    def check_name(self, key: str, name: str, valid: Names, what: str = "") -> None:
+    def check_name(self, key: str, name: str, valid: ValidNames, what: str = "") -> None:
         """Refuse a name under a key that is not valid."""
         if name not in valid:
             advice = suggest_name(name, valid)
@@ -82,7 +82,7 @@ class TomlTable:
         kind: type = str,
         *,
         limit: float = 1,
-        valid: Names = (),
+        valid: ValidNames = (),
         what: str = "",
     ) -> Any:
         """A checked value, or the default.
@@ -128,7 +128,7 @@ class TomlTable:
         return {key: self.get(key, **checks) for key, checks in options.items() if key in self}
 
     def get_texts(
-        self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = ""
+        self, key: str, default: Sequence[str] = (), valid: ValidNames = (), what: str = ""
     ) -> tuple[str, ...]:
         """A list of strings, among the valid ones if these are given; one string counts as a list
         of one."""
@@ -144,7 +144,7 @@ class TomlTable:
         """A table inside this one, empty if absent."""
         return type(self)(self.get_raw(key, {}), self.full_key(key))
 
-    def entries(self, valid: Names | None = None, what: str = "") -> Settings:
+    def entries(self, valid: ValidNames | None = None, what: str = "") -> Settings:
         """All keys and values, which count as read; keys must be among the valid ones, if these are
         given."""
         for key in self._content:
