@@ -69,8 +69,8 @@ class ScoreMatrix:
     def best_first(self) -> Self:
         """The same scores, columns sorted by average rank."""
         order = np.argsort(self.ranks.mean(axis=0), kind="stable")
-        names = tuple(self.methods[column] for column in order)
-        return replace(self, values=self.values[:, order], methods=names)
+        names = np.take(self.methods, order).tolist()
+        return replace(self, values=self.values[:, order], methods=tuple(names))
 
 
 def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self, TypeGuard
 
@@ -82,9 +83,11 @@ class Convergence:
         if path is None:
             return None
         gap = getattr(estimator, "gap_", None)
-        # DLDL certifies each row: it is the sum that bounds how far the objective is from its
-        # minimum.
-        return cls(list(map(float, path)), None if gap is None else float(np.sum(gap)))
+        if gap is not None:
+            # DLDL certifies each row: it is the sum that bounds how far the objective is from its
+            # minimum.
+            gap = float(np.sum(gap))
+        return cls(list(map(float, path)), gap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,9 +368,10 @@ def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     except InputError as error:
         problem = f"is no list of cells ({error}); remove it and run again."
         raise RunFolderError(f"{cells} {problem}") from None
-    place = {key: number for number, key in enumerate(keys)}
-    kept = [record for record in records if record.cell in place]
-    return sorted(kept, key=lambda record: place[record.cell])
+    by_cell: dict[str, list[Record]] = {key: [] for key in keys}
+    for record in records:
+        by_cell.get(record.cell, []).append(record)
+    return list(chain.from_iterable(by_cell.values()))
 
 
 def _unpack(content: bytes, path: Path) -> bytes:

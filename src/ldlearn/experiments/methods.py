@@ -40,7 +40,10 @@ _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 @cache
 def estimators() -> dict[str, type[LabelEstimator]]:
     """What the methods of a plan can be made of, by name."""
-    return {name: entry for name, entry in all_estimators() if entry not in _DONE_BY_PLANS}
+    found = dict(all_estimators())
+    for cls in _DONE_BY_PLANS:
+        del found[cls.__name__]
+    return found
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class MethodSpec:
     @property
     def steps(self) -> list[type[LabelEstimator]]:
         """Its estimator and, of a pair, the learner."""
-        return [find_estimator(name) for name in (self.estimator, self.learner) if name]
+        return list(map(find_estimator, filter(None, (self.estimator, self.learner))))
 
     @property
     def kind(self) -> str:

@@ -250,8 +250,12 @@ def shipped_plans() -> list[str]:
     >>> shipped_plans()
     ['ablation', 'baselines', 'paper', 'quick']
     """
-    names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
-    return sorted(name.stem for name in names if name.suffix == ".toml")
+    names = []
+    for entry in _SHIPPED.iterdir():
+        name = Path(entry.name)
+        if name.suffix == ".toml":
+            names.append(name.stem)
+    return sorted(names)
 
 
 def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:

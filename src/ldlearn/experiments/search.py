@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,7 @@ class _CellSearch:
                 values.setdefault(task, value)
                 # Of equal points the first of the grid is selected.
                 found = ((get_metric(metric).sort_key(value), fit.index), value, fit)
-                best[metric] = min(best.get(metric, found), found, key=lambda entry: entry[0])
+                best[metric] = min(best.get(metric, found), found, key=itemgetter(0))
         self._points.append((fit.index, GridPoint(fit.params, **values)))
 
     def _validation_scores(self, task: Task, model: Any, metrics: list[str]) -> dict[str, float]:
@@ -196,8 +197,9 @@ class _CellSearch:
             # A clone, because the fitted model may still be selected.
             refitted = clone(model).fit(validation.X, validation.Y)
         except Exception as error:
-            problem = f"{len(validation.Y)} validation rows give no score"
-            raise _ValidationRowsError(f"{problem}: {_one_line(error)}") from error
+            raise _ValidationRowsError(
+                f"{len(validation.Y)} validation rows give no score: {_one_line(error)}"
+            ) from error
         return score_all(validation.truth, refitted.label_distributions_, metrics)
 
     def _label_scores(self, model: Any, metrics: list[str]) -> dict[str, float]:
@@ -209,16 +211,17 @@ class _CellSearch:
             # can differ.
             model = SABFGS().fit(self.split.train.X, model.label_distributions_)
         P = model.predict(validation.X)
-        against_labels = [name for name in metrics if get_metric(name).against_labels]
+        between_degrees = [name for name in metrics if name in METRICS]
+        against_labels = [name for name in metrics if name in LABEL_METRICS]
         scores = score_all(validation.Y, P, against_labels)
         if not np.isnan(validation.Y).any():
             shares = normalize_rows(validation.Y.astype(float))
-            others = [name for name in metrics if name not in against_labels]
-            return scores | score_all(shares, P, others)
+            return scores | score_all(shares, P, between_degrees)
         # Further metrics that need every label are left out; the one that selects cannot be.
-        if metrics[0] not in against_labels:
-            advice = 'write prediction = "vote_likelihood"'
-            raise _ValidationRowsError(f"{metrics[0]} needs every label; {advice}.")
+        if metrics[0] in between_degrees:
+            raise _ValidationRowsError(
+                f'{metrics[0]} needs every label; write prediction = "vote_likelihood".'
+            )
         return scores
 
     def _fit_learners(self, fit: _FittedPoint) -> None:
@@ -236,8 +239,10 @@ class _CellSearch:
             learner = build_estimator(self.method.learner, fixed | own, self.cell.seed)
             learner.fit(self.split.train.X, D)
             seconds = fit.seconds + time.process_time() - started
-            params = {f"enhancer__{key}": value for key, value in fit.params.items()}
-            params |= {f"learner__{key}": value for key, value in own.items()}
+            params = {}
+            for step, step_params in (("enhancer", fit.params), ("learner", own)):
+                for name, value in step_params.items():
+                    params[f"{step}__{name}"] = value
             self._score(_FittedPoint(index, params, learner, seconds), ["prediction"])
 
     def record(self, **found: Any) -> Record:
@@ -258,14 +263,18 @@ class _CellSearch:
                     self._describe_selected(task, found)
         self._seconds += time.process_time() - started
         found["seconds"]["select"] = round(self._seconds, 4)
+        grid = []
+        errors = []
         # A path takes its points from all over the grid.
-        grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
+        for _, point in sorted(self._points, key=itemgetter(0)):
+            grid.append(point)
+            if point.error:
+                errors.append(point.error)
         found |= {"grid": grid, "n_points": len(grid)}
         found["warnings"] = list(dict.fromkeys(self._warnings))[:5]  # the first different ones
-        errors = [point.error for point in grid if point.error]
         if not is_complete:
-            reason = errors[0] if errors else "No grid point gave a result."
-            return self.cell.record("failed", reason, **found)
+            errors.append("No grid point gave a result.")
+            return self.cell.record("failed", errors[0], **found)
         message = ""
         if errors:
             message = f"{plural(len(errors), 'grid point')} failed, the first with {errors[0]}"
@@ -283,20 +292,20 @@ class _CellSearch:
         part = self.split.train if is_recovery else self.split.test
         facts = {}
         seconds = []
-        # Several metrics may select the same model.
-        for index, fit in {fit.index: fit for fit in selected.values()}.items():
+        for fit in selected.values():
+            if fit.index in facts:  # several metrics may select the same model
+                continue
             started = time.process_time()
             degrees = fit.model.label_distributions_ if is_recovery else fit.model.predict(part.X)
             seconds.append(time.process_time() - started)
-            facts[index] = describe_degrees(part, np.asarray(degrees, dtype=float), task)
+            facts[fit.index] = describe_degrees(part, np.asarray(degrees, dtype=float), task)
         found["seconds"] |= {"fit": round(shown.seconds, 4), "predict": round(seconds[0], 4)}
-        outcome = facts[shown.index].copy()
+        outcome = facts[shown.index]
         outcome |= {"selected": shown.params, "validation": self._best[task][first][1]}
-        for key in ("scores", "paper_zeros"):
-            own = {}
-            for name in outcome[key]:
-                own[name] = facts[selected.get(name, shown).index][key].get(name)
-            outcome[key] = own
+        for metric, fit in selected.items():
+            for key in ("scores", "paper_zeros"):
+                if metric in outcome[key]:
+                    outcome[key][metric] = facts[fit.index][key][metric]
         if len(selected) > 1:
             outcome["selected_by_metric"] = {metric: fit.params for metric, fit in selected.items()}
         add_facts(found, task, outcome)
@@ -307,16 +316,15 @@ class _CellSearch:
     def _describe_rows(self, model: Any) -> SampleRows:
         train = self.split.train
         shown = slice(None, N_SHOWN)
-        rows = train.rows[shown].tolist()
         recovered = np.asarray(model.label_distributions_[shown], dtype=float)
-        truth = None
+        found: Facts = {"rows": train.rows[shown].tolist(), "texts": self.split.texts}
+        found["recovered"] = recovered.round(4).tolist()
         if train.D is not None:
-            truth = train.D[shown].round(4).tolist()
-        labels = None
+            found["truth"] = train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
         if not np.isnan(train.Y[shown]).any():
-            labels = train.Y[shown].astype(int).tolist()
-        return SampleRows(rows, truth, labels, recovered.round(4).tolist(), self.split.texts)
+            found["logical"] = train.Y[shown].astype(int).tolist()
+        return SampleRows(**found)
 
 
 def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
