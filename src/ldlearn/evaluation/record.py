@@ -347,8 +347,9 @@ def find_records(run_dir: FilePath) -> Path:
         candidate = path / f"{RECORDS}{suffix}"
         if candidate.is_file():
             return candidate
-    advice = "`ldlearn run PLAN -o DIR` makes them"
-    raise RunFolderError(f"There are no records in {os.fspath(run_dir)}; {advice}.")
+    raise RunFolderError(
+        f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them."
+    )
 
 
 def path_inside(folder: Path, name: str) -> Path:
@@ -366,8 +367,9 @@ def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     try:
         keys = read_value(parse_json(cells.read_bytes()), list[str])
     except InputError as error:
-        problem = f"is no list of cells ({error}); remove it and run again."
-        raise RunFolderError(f"{cells} {problem}") from None
+        raise RunFolderError(
+            f"{cells} is no list of cells ({error}); remove it and run again."
+        ) from None
     by_cell: dict[str, list[Record]] = {key: [] for key in keys}
     for record in records:
         by_cell.get(record.cell, []).append(record)
@@ -394,8 +396,9 @@ def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
         try:
             yield Record.from_dict(parse_json(line))
         except InputError as error:
-            problem = f"is no record ({error}); remove it and run again."
-            raise RunFolderError(f"Line {number} of {path} {problem}") from None
+            raise RunFolderError(
+                f"Line {number} of {path} is no record ({error}); remove it and run again."
+            ) from None
 
 
 def _end_of_lines(content: bytes) -> int:
@@ -430,8 +433,9 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
                 written = file.write(line)
                 if written != len(line):
                     problem = f"only {written} of {len(line)} bytes were written"
-                    advice = "make room on the disk, and run the same command again"
-                    raise FileError(f"{path}: {problem}; {advice}.")
+                    raise FileError(
+                        f"{path}: {problem}; make room on the disk, and run the same command again."
+                    )
                 os.fsync(file.fileno())
 
         yield append

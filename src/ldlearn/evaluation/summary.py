@@ -329,8 +329,10 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
     complete = next((record for record in used if record.sizes), used[0])
     for record in used:
         if len(record.label_names) not in (0, len(complete.label_names)):
-            problem = "have different labels; they belong to different runs"
-            raise InputError(f"Records of the data set {name!r} {problem}.")
+            raise InputError(
+                f"Records of the data set {name!r} have different labels; they belong to "
+                "different runs."
+            )
     # Degrees are recorded only where the true ones are unknown.
     has_truth = not any(record.degrees for record in used)
     return Dataset(name, complete.sizes, complete.label_names, has_truth=has_truth)

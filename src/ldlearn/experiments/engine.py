@@ -117,8 +117,10 @@ def run_plan(
         try:
             run.execute(execute, loaded or {})
         except WorkersLostError as error:
-            counted = f"{sum(map(run.is_done, run.cells))} of {len(run.cells)} cells are recorded"
-            raise WorkersLostError(f"{error}; {counted}, and the same command continues.") from None
+            raise WorkersLostError(
+                f"{error}; {sum(map(run.is_done, run.cells))} of {len(run.cells)} cells are "
+                "recorded, and the same command continues."
+            ) from None
         finally:
             progress.end()
         return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
@@ -151,7 +153,6 @@ class _Run:
     def execute(self, execute: Executor, loaded: _Datasets) -> None:
         todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
         needed = {cell.dataset.name for cell in todo}
-        self.progress.begin(len(self.cells), len(self.cells) - len(todo))
         data: dict[str, AnyDataset] = {}
         absent: dict[str, tuple[Status, str]] = {}
         for spec in self.plan.datasets:
@@ -167,6 +168,7 @@ class _Run:
                 # not the run.
                 absent[spec.name] = ("failed", str(error))
                 self.progress.message(f"{spec.name} is unusable: {error}")
+        self.progress.begin(len(self.cells), len(self.cells) - len(todo))
         present = []
         for cell in todo:
             if cell.dataset.name in data:
@@ -224,9 +226,9 @@ def lock_folder(path: Path) -> Iterator[None]:
         except OSError:
             file.seek(0)
             holder = " ".join(file.read().split()) or "unknown"
-            advice = "wait, or use another folder"
-            problem = f"Another run writes to {path} ({holder})"
-            raise RunFolderError(f"{problem}; {advice}.") from None
+            raise RunFolderError(
+                f"Another run writes to {path} ({holder}); wait, or use another folder."
+            ) from None
         file.truncate(0)
         since = datetime.now().isoformat(timespec="seconds")
         file.write(f"process {os.getpid()} on {platform.node()} since {since}\n")

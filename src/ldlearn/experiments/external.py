@@ -153,8 +153,10 @@ def _read_scores(stem: Path, split: DataSplit, labels: list[str]) -> Facts:
     present = list(filter(Path.is_file, paths))
     if len(present) != 1:
         problem = "there are several files" if present else "there is no file"
-        advice = "write one: .npz, .mat, .npy or .csv"
-        raise FileError(f"{stem}: {problem} with predictions of this split; {advice}.")
+        raise FileError(
+            f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or "
+            ".csv."
+        )
     (path,) = present
     arrays = _read_arrays(path, labels)
     outcome: Facts = {}
@@ -163,16 +165,16 @@ def _read_scores(stem: Path, split: DataSplit, labels: list[str]) -> Facts:
             continue
         shape = arrays[task].shape
         if shape != part.Y.shape:
-            problem = f"{task} has shape {shape}, but the split has {part.Y.shape}"
-            raise InputError(f"{path}: {problem}.")
+            raise InputError(f"{path}: {task} has shape {shape}, but the split has {part.Y.shape}.")
         try:
             facts = describe_degrees(part, check_distributions(arrays[task]), task)
         except InputError as error:
             raise InputError(f"{path}: {task}: {error}") from None
         add_facts(outcome, task, facts)
     if not outcome:
-        problem = "there is neither 'prediction' nor 'recovery'"
-        raise InputError(f"{path}: {problem}; it has {', '.join(arrays)}.")
+        raise InputError(
+            f"{path}: there is neither 'prediction' nor 'recovery'; it has {', '.join(arrays)}."
+        )
     return outcome
 
 

@@ -188,9 +188,11 @@ def refuse_imports(plan: TomlTable) -> None:
         for key, default in (("estimator", name), ("learner", "")):
             path = table.get(key, default)
             if ":" in path:
-                problem = f"{path!r} is code outside ldlearn that would be imported and run"
-                advice = "if you trust it, use --trust-plan (trust_plan=True)"
-                raise table.error(key, f"{problem}; {advice}.")
+                raise table.error(
+                    key,
+                    f"{path!r} is code outside ldlearn that would be imported and run; if you "
+                    "trust it, use --trust-plan (trust_plan=True).",
+                )
 
 
 def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
@@ -223,8 +225,9 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
             params = settings.get("params", {}) | own.get("params", {})
             grid = settings.get("grid", {})
             return TomlTable(own | {"params": params, "grid": grid}, table.path)
-    advice = "remove it, or write a table of lists"
-    raise table.error("grid", f"the paper states none for {estimator}; {advice}.")
+    raise table.error(
+        "grid", f"the paper states none for {estimator}; remove it, or write a table of lists."
+    )
 
 
 def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -> MethodSpec:
@@ -235,8 +238,10 @@ def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -
         if find_estimator(learner).kind != _LEARNER:
             table.check_name("learner", learner, _learners())
         if find_estimator(estimator).kind == _LEARNER:
-            problem = f"is itself a learner and recovers nothing to train {learner} on"
-            raise table.error("learner", f"{estimator} {problem}.")
+            raise table.error(
+                "learner",
+                f"{estimator} is itself a learner and recovers nothing to train {learner} on.",
+            )
     method = MethodSpec(
         name=name,
         estimator=estimator,
@@ -276,8 +281,9 @@ def _read_settings(
     settings = table.get_table(key)
     if estimator is None:
         for name in settings.entries():
-            advice = 'add learner = "..." or remove it'
-            raise settings.error(name, f"there is no learner with parameters; {advice}.")
+            raise settings.error(
+                name, 'there is no learner with parameters; add learner = "..." or remove it.'
+            )
         return {}
     cls = find_estimator(estimator)
     valid = cls().get_params(deep=False)

@@ -212,8 +212,10 @@ class Plan:
         if plan.selection.per_metric and plan.selection.mode == "oracle":
             for name in LABEL_METRICS:
                 if name in plan.metrics:
-                    problem = f'{name} selects for itself only with mode = "logical"'
-                    raise table.error("metrics", f"{problem}; leave it out.")
+                    raise table.error(
+                        "metrics",
+                        f'{name} selects for itself only with mode = "logical"; leave it out.',
+                    )
         names = table.get_table("display_names")
         known = [dataset.name for dataset in plan.datasets]
         known += [method.name for method in plan.methods]
@@ -237,8 +239,9 @@ class Plan:
         try:
             text.encode()
         except UnicodeEncodeError:
-            problem = "the name of a file or folder is no UTF-8"
-            raise PlanError(f"datasets: {problem}; rename it.") from None
+            raise PlanError(
+                "datasets: the name of a file or folder is no UTF-8; rename it."
+            ) from None
         return text
 
 
@@ -312,8 +315,11 @@ def _read_protocol(table: TomlTable) -> Protocol:
     shares = _read_shares(table, default.shares)
     protocol = replace(default, shares=shares, **table.get_options(Protocol))
     if protocol.rule in ("top-k", "votes") and protocol.k is None:
-        needed = "k, the number of positive labels or of votes of a row"
-        raise table.error("k", f'rule = "{protocol.rule}" needs {needed}.')
+        raise table.error(
+            "k",
+            f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a '
+            "row.",
+        )
     table.check_all_read()
     return protocol
 
@@ -325,8 +331,9 @@ def _read_shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, .
     except (ValueError, TypeError):
         shares = ()
     if len(shares) != 3 or shares[0] == 0:
-        expected = 'three shares such as [0.6, 0.2, 0.2] or "60/20/20"'
-        raise table.error("shares", f"expected {expected}, got {given!r}.")
+        raise table.error(
+            "shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {given!r}.'
+        )
     return shares
 
 
@@ -340,8 +347,11 @@ def _read_selection(table: TomlTable) -> Selection:
         metric = options.setdefault("prediction", "vote_likelihood")
         for key, only in (("recovery", metric), ("recovery_rows", "validation")):
             if options.setdefault(key, only) != only:
-                reason = 'with mode = "logical" the predictions it leads to select recovery'
-                raise table.error(key, f"{reason}; name only prediction.")
+                raise table.error(
+                    key,
+                    'with mode = "logical" the predictions it leads to select recovery; name '
+                    "only prediction.",
+                )
     selection = Selection(**options)
     table.check_name("recovery", selection.recovery, metrics, "metric")
     table.check_name("prediction", selection.prediction, metrics, "metric")

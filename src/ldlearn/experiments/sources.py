@@ -102,8 +102,10 @@ class DatasetSpec:
         """
         data = self._load()
         if data.D is None and needs_truth:
-            advice = 'write mode = "logical" under [selection]'
-            raise DatasetError(f"{self.name!r} has no degrees to select by; {advice}.")
+            raise DatasetError(
+                f'{self.name!r} has no degrees to select by; write mode = "logical" under '
+                "[selection]."
+            )
         if isinstance(data, LabelDataset):
             _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
@@ -120,8 +122,9 @@ class DatasetSpec:
             # the next run.
             return datasets.fetch_dataset(self.name, download=False)
         if not Path(self.path).is_file():
-            where = f"of data set {self.name!r} is not here"
-            raise DatasetNotHereError(f"The file {self.path} {where}.")
+            raise DatasetNotHereError(
+                f"The file {self.path} of data set {self.name!r} is not here."
+            )
         if self.preprocess:
             return self.prepare()
         checksum = f"sha256:{self.sha256}" if self.sha256 else None
@@ -159,8 +162,10 @@ def _check_features(data: LabelDataset) -> None:
     problem = "the value is too large"
     if np.isnan(data.X[row, column]):
         problem = "the value is missing; fill it in"
-    where = f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}"
-    raise DatasetError(f"{where}: {problem}, or leave the row out.")
+    raise DatasetError(
+        f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}: {problem}, or "
+        "leave the row out."
+    )
 
 
 def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
@@ -169,8 +174,9 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
     if isinstance(given, list):
         given = {name: {} for name in plan.get_texts("datasets")}
     if not given:
-        example = 'datasets = ["vader_tweets"]'
-        raise plan.error("datasets", f"name at least one data set, for instance {example}.")
+        raise plan.error(
+            "datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].'
+        )
     tables = TomlTable(given, "datasets")
     return tuple(_read_dataset(name, tables.get_table(name), folder) for name in tables.entries())
 

@@ -46,8 +46,9 @@ class SplitPart:
     def truth(self) -> Array:
         """The true degrees; an error if they are unknown."""
         if self.D is None:
-            missing = "no true degrees to learn from or to select by"
-            raise InputError(f"There are only 0/1 labels, and {missing}.")
+            raise InputError(
+                "There are only 0/1 labels, and no true degrees to learn from or to select by."
+            )
         return self.D
 
 
@@ -195,8 +196,10 @@ def _binarize_degrees(
     Y = binarize(D, rule.rule, delta=rule.threshold, total=rule.total, k=rule.k)
     empty = (Y.sum(axis=1) == 0).sum()
     if empty:
-        problem = "have no positive label under this rule; lower its threshold"
-        raise InputError(f"{empty} rows of {spec.name!r} {problem}.")
+        raise InputError(
+            f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its "
+            "threshold."
+        )
     return Y
 
 

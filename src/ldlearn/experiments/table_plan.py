@@ -129,8 +129,9 @@ def _usable_methods(
             left_out.append(method.name)
     names = ", ".join(left_out)
     if not usable:
-        problem = f"Some labels are unknown, and {names} cannot be fitted without them"
-        raise InputError(f"{problem}; DLDL can.")
+        raise InputError(
+            f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can."
+        )
     if names:
         problem = "some labels are unknown, and methods that need all of them are left out"
         on_message(f"{problem}: {names}.")
@@ -168,8 +169,9 @@ def _plan_entry(written: str, zeros: str | None) -> tuple[str, Settings]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
     estimator = make_predictor(written.removesuffix(" votes"), logical=False)
     if estimator.kind == "learner":
-        advice = "write ENHANCER+LEARNER, as UniformLE+SABFGS"
-        raise ParameterError(f"{written!r} learns from no 0/1 labels; {advice}.")
+        raise ParameterError(
+            f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS."
+        )
     steps = method_name(estimator).split("+")
     name = " + ".join(step.rpartition(":")[2] for step in steps)
     params = {}
