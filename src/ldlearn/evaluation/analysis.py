@@ -135,7 +135,7 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
             degrees.setdefault(record.method, {})[record.repeat] = record.degrees[task]
     if len(degrees) < 2:
         return None
-    methods = list(map(results.methods.__getitem__, degrees))
+    methods = [results.methods[name] for name in degrees]
     matrix = np.empty((len(methods), len(methods)))
     means = {}
     for i, (name, one) in enumerate(degrees.items()):

@@ -83,7 +83,7 @@ class MethodSpec:
     @property
     def steps(self) -> list[type[LabelEstimator]]:
         """Its estimator and, of a pair, the learner."""
-        return list(map(find_estimator, filter(None, (self.estimator, self.learner))))
+        return [find_estimator(name) for name in (self.estimator, self.learner) if name]
 
     @property
     def kind(self) -> str:
