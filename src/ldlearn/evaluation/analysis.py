@@ -99,7 +99,8 @@ def best_baselines(table: TaskTable) -> dict[str, str]:
         return {}
     is_baseline = [method.is_baseline for method in table.ranked]
     best = table.ranking.costs[:, is_baseline].argmin(axis=1)
-    return dict(zip(table.datasets, np.take(table.baselines, best).tolist(), strict=True))
+    names = [table.baselines[column] for column in best]
+    return dict(zip(table.datasets, names, strict=True))
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,9 @@ class ScoreMatrix:
     def best_first(self) -> Self:
         """The same scores, columns sorted by average rank."""
         order = np.argsort(self.ranks.mean(axis=0), kind="stable")
-        names = np.take(self.methods, order).tolist()
-        return replace(self, values=self.values[:, order], methods=tuple(names))
+        # Not by numpy, whose texts lose null characters at their end.
+        names = tuple(self.methods[column] for column in order)
+        return replace(self, values=self.values[:, order], methods=names)
 
 
 def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:

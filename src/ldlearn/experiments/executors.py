@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
@@ -68,8 +68,7 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
             found |= {"sizes": split.sizes, "label_names": list(data.label_names)}
             if first.method.trained_on == "logical":
-                constant = np.compress(split.constant_labels, data.label_names)
-                found["constant_labels"] = constant.tolist()
+                found["constant_labels"] = list(compress(data.label_names, split.constant_labels))
             with _neighbors:
                 records = search(cells, split, **found)
         except Exception as error:
