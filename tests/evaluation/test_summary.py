@@ -1,12 +1,13 @@
 """The summary of records: means, standard deviations, ranks and unranked methods."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from synthetic_records import make_records
 
-from ldlearn.evaluation import Results, costs
+from ldlearn.evaluation import Record, Results, best_baselines, costs
 from ldlearn.evaluation.formatting import enumerate_names, format_duration, plural
 from ldlearn.metrics import METRICS
 from ldlearn.reporting.run_summary import selected_parameters, summarize_convergence, summarize_run
@@ -222,3 +223,23 @@ def test_formats_of_numbers_and_names():
     assert enumerate_names(["A"]) == "A"
     assert enumerate_names(["A", "B", "C"]) == "A, B and C"
     assert [format_duration(s) for s in (0.2, 65, 3725)] == ["0 s", "1 min 05 s", "1 h 02 min"]
+
+
+def test_best_baselines_are_found_under_any_name():
+    """numpy would drop the null character."""
+    records = []
+    for dataset, method in product(("d", "e"), ("A\0", "B\0", "C")):
+        scores = {"chebyshev": 0.1 if method == "A\0" else 0.2}
+        records.append(
+            Record(
+                cell=f"{dataset}{method}",
+                dataset=dataset,
+                method=method,
+                repeat=0,
+                status="ok",
+                is_baseline=method != "C",
+                prediction=scores,
+            )
+        )
+    found = Results(records).table("prediction", METRICS["chebyshev"])
+    assert best_baselines(found) == {"d": "A\0", "e": "A\0"}

@@ -19,7 +19,7 @@ from ldlearn.experiments import RunFolderError, RunProgress, executors, read_rec
 from ldlearn.experiments.cells import plan_cells
 from ldlearn.experiments.engine import lock_folder
 from ldlearn.experiments.sources import _check_features
-from ldlearn.experiments.splits import Split, SplitPart
+from ldlearn.experiments.splits import DataSplit, SplitPart
 from ldlearn.reporting import Report
 
 
@@ -236,7 +236,7 @@ def test_constant_labels_are_those_of_one_observed_value_in_all_parts(column, co
         for value in column
     ]
     parts = [replace(part, Y=part.Y[:1]) for part in parts]
-    assert Split(*parts).constant_labels.tolist() == [constant, True]
+    assert DataSplit(*parts).constant_labels.tolist() == [constant, True]
 
 
 def test_float32_features_are_checked_without_a_warning():

@@ -58,6 +58,11 @@ def test_resolved_tiny_plan_round_trips():
             "no learner",
         ),
         ({"methods": {"GLLE": {"gird": {}}}}, "methods.GLLE.gird:", "grid"),
+        (
+            {"methods": {"x": {"like": "KM"}, "KM": {"gird": {}}}},
+            "methods.KM.gird:",
+            "grid",
+        ),
         ({"methods": {"x": {"like": "GLLE"}}}, "methods.x.like:", "no method"),
         (
             {"methods": {"KM": {}, "x": {"like": "KM"}, "y": {"like": "x"}}},

@@ -1,6 +1,7 @@
 """The one shape of all data sets: features, distributions or logical labels, names, origin."""
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,24 +114,25 @@ class LabelDataset:
 
     def _label_shape(self) -> tuple[int, int]:
         given = {field: getattr(self, field).shape for field in self._label_fields()}
-        if "D" not in given and "Y" not in given:
+        if not given.keys() & {"D", "Y"}:
             raise DatasetError(
                 "A LabelDataset needs D (label distributions) or Y (logical labels)."
             )
-        if len(set(given.values())) > 1:
+        shape, *others = set(given.values())
+        if others:
             shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
             raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
-        return next(iter(given.values()))
+        return shape
 
     @property
     def n_samples(self) -> int:
         """Number of rows."""
-        return int(self.X.shape[0])
+        return self.X.shape[0]
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return int(self.X.shape[1])
+        return self.X.shape[1]
 
     @property
     def n_labels(self) -> int:
@@ -173,17 +175,17 @@ class LabelDataset:
         positive = Y.mean() if Y.size else 0.0
         # A single label is positive in every row by nature.
         if self.n_labels > 1 and positive >= 0.99 and rule == "threshold":
-            problem = f"under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r}"
-            advice = 'use rule="cumulative".'
-            message = f"Little information: {problem} are positive; {advice}"
-            warnings.warn(message, UserWarning, stacklevel=2)
+            warnings.warn(
+                f"Little information: under degree > {delta:g}, {positive:.2%} of the labels of "
+                f'{self.name!r} are positive; use rule="cumulative".',
+                UserWarning,
+                stacklevel=2,
+            )
         return Y
 
     def take(self, rows: Any) -> Self:
         """Return the data set of these rows: indices, a slice or a boolean mask."""
-        parts: dict[str, Any] = {
-            field: getattr(self, field)[rows] for field in ("X", *self._label_fields())
-        }
+        parts = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
         if self.texts:
             parts["texts"] = np.array(self.texts, dtype=object)[rows].tolist()
         return dataclasses.replace(self, **parts)
@@ -237,23 +239,20 @@ class LabelDataset:
         }
         if self.n_samples == 0:
             return figures
-        degrees = self.Y
-        Y = self.Y
-        entropies = {}
-        if self.D is not None:
-            degrees = self.D
-            Y = binarize(self.D, delta=delta)
-            entropy = float(entr(self.D.astype(np.float64)).sum(axis=1).mean())
-            entropies["entropy"] = entropy
-            # 0 for one label
-            entropies["relative_entropy"] = entropy / np.log(max(self.n_labels, 2)).item()
+        has_degrees = self.D is not None
+        degrees = self.D if has_degrees else self.Y
+        Y = binarize(self.D, delta=delta) if has_degrees else self.Y
         positives = Y.sum(axis=1, dtype=np.int64)
         figures["positives_mean"] = positives.mean().item()
         figures["positives_min"] = positives.min().item()
         figures["positives_max"] = positives.max().item()
-        figures["sparsity"] = float((degrees == 0).mean())
-        figures |= entropies
-        figures["one_hot_share"] = float(((degrees != 0).sum(axis=1) == 1).mean())
+        figures["sparsity"] = (degrees == 0).mean().item()
+        if has_degrees:
+            entropy = entr(self.D.astype(np.float64)).sum(axis=1).mean().item()
+            figures["entropy"] = entropy
+            # 0 for one label
+            figures["relative_entropy"] = entropy / math.log(max(self.n_labels, 2))
+        figures["one_hot_share"] = ((degrees != 0).sum(axis=1) == 1).mean().item()
         figures["duplicate_rows"] = _count_duplicates(self.X)
         return figures
 
@@ -265,20 +264,19 @@ class LabelDataset:
         for noun, count in counts.items():
             plural = "" if count == 1 else "s"
             sizes.append(f"{count:,} {noun}{plural}")
-        shown = ", ".join(self.label_names[:10])
+        labels = ", ".join(self.label_names[:10])
         if self.n_labels > 10:
-            shown += ", ..."
-        text = f"LabelDataset {self.name!r}: {', '.join(sizes)} ({has})\n  labels: {shown}"
-        if self.source:
-            text += f"\n  source: {self.source}"
-        if self.licence:
-            text += f"\n  licence: {self.licence}"
+            labels += ", ..."
+        text = f"LabelDataset {self.name!r}: {', '.join(sizes)} ({has})\n  labels: {labels}"
+        for field in ("source", "licence"):
+            if getattr(self, field):
+                text += f"\n  {field}: {getattr(self, field)}"
         return text
 
 
 def _column_names(matrix: Any) -> tuple[str, ...]:
     """Names of the columns, if it is a data frame of pandas or polars."""
-    return tuple(str(name) for name in getattr(matrix, "columns", ()))
+    return tuple(map(str, getattr(matrix, "columns", ())))
 
 
 def _as_matrix(given: Any, field: str) -> Any:
@@ -286,13 +284,15 @@ def _as_matrix(given: Any, field: str) -> Any:
     is_sparse = scipy.sparse.issparse(given) and field == "X"
     matrix = given.tocsr() if is_sparse else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        needed = f"{field} must be a 2-D array of numbers with a row per sample"
-        raise DatasetError(f"{needed}, got {matrix.ndim} dimension(s) of {matrix.dtype}.")
+        raise DatasetError(
+            f"{field} must be a 2-D array of numbers with a row per sample, "
+            f"got {matrix.ndim} dimension(s) of {matrix.dtype}."
+        )
     return matrix
 
 
 def _as_names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str, ...]:
-    names = tuple(str(name) for name in given or default)
+    names = tuple(map(str, given or default))
     if len(names) != len(default):
         raise DatasetError(f"{len(names)} {what} names were given for {len(default)} {what}s.")
     return names
@@ -305,8 +305,9 @@ def parse_shares(shares: Sequence[float] | str) -> tuple[float, ...]:
     if fractions.ndim == 1 and np.isclose(fractions.sum(), 100):
         fractions = fractions / 100
     if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
-        needed = "Shares of a split must be non-negative and sum to 1 or to 100"
-        raise DatasetError(f"{needed}, got {shares!r}.")
+        raise DatasetError(
+            f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}."
+        )
     return tuple(fractions.tolist())
 
 
@@ -327,4 +328,4 @@ def _count_duplicates(X: Any) -> int:
     >>> _count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
     2
     """
-    return int(X.shape[0] - len(np.unique(hash_rows(X))))
+    return X.shape[0] - len(np.unique(hash_rows(X)))

@@ -135,7 +135,7 @@ def dataset_name(name: str) -> str:
     """The name of a data set, given in any spelling."""
     known = catalogue()
     given = normalize_name(name)
-    spellings: dict[str, str] = {}
+    spellings = {}
     for key, info in known.items():
         for spelling in (key, info.title, *info.aliases):
             spellings[normalize_name(spelling)] = key
@@ -236,13 +236,16 @@ def download(
                     _receive(url, file, expected, timeout, report)
                     file.flush()
                     if problem := expected.find_problem(Path(file.name)):
-                        finding = "what arrived is not the file that was meant"
-                        raise _FailedAttempt(f"{finding} ({problem})")
+                        raise _FailedAttempt(
+                            f"what arrived is not the file that was meant ({problem})"
+                        )
                 return target
             except _FailedAttempt as error:
                 reason = str(error)
-    problem = f"{url} could not be downloaded in {retries + 1} attempts"
-    raise DatasetError(f"{problem}; the last error: {reason}. Try again later.")
+    raise DatasetError(
+        f"{url} could not be downloaded in {retries + 1} attempts; the last error: {reason}. "
+        "Try again later."
+    )
 
 
 class _FailedAttempt(Exception):
@@ -323,12 +326,15 @@ def _download_first(
 ) -> tuple[CatalogueFile, Path]:
     """Download from the first mirror that delivers."""
     if entry.manual:
-        problem = f"cannot be downloaded ({entry.terms}: {entry.terms_note})"
-        raise DatasetError(f"{entry.title} {problem} {entry.manual}")
+        raise DatasetError(
+            f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}"
+        )
     folder = _cache_folder()
     # Before the first byte, while one can still think better of it.
-    terms = f"terms of use: {entry.terms}. {entry.terms_note}"
-    on_message(f"{entry.title}: {terms} Please cite: {entry.citation}")
+    on_message(
+        f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} "
+        f"Please cite: {entry.citation}"
+    )
     failures = []
     for file, mirror in _mirrors(entry):
         try:
@@ -340,15 +346,14 @@ def _download_first(
 
 def _read_catalogued(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
     known = str(file.checksum)
-    data = read_dataset(
-        path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known
-    )
+    read = partial(read_dataset, path, file.X, checksum=known)
+    data = read(file.D, kind="distribution", normalise=file.normalise)
     if data.n_labels != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
     # The stored labels need not follow from the degrees by any rule, as those of Natural Scene do
     # not.
     Y = None
     if file.Y:
-        Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y
+        Y = read(file.Y, kind="logical").Y
     source = file.mirrors[0] if file.mirrors else str(path)
     return entry.dataset(X=data.X, D=data.D, Y=Y, source=source, checksum=known)

@@ -120,24 +120,19 @@ def read_dataset(
         with table as source, source.opened.convert_errors():
             parts = _choose_features_and_labels(source, features, label_file or labels)
             if separator is not None:
-                X, labels_read, label_names = _read_lists(source, parts, separator)
+                content = _read_lists(source, parts, separator)
             else:
-                X, labels_read, label_names = _read_matrices(source, parts, kind, normalise)
+                content = _read_matrices(source, parts, kind, normalise)
+            content["X"] = _as_features(content["X"])
             if not checksum:
                 checksum = f"sha256:{sha256_of(path)}" if path.is_file() else ""
             # The argument comes first, then the file's own texts, then its name.
-            texts = {"source": str(path), "name": path.stem}
-            texts |= {key: text for key, text in source.texts.items() if text}
-            if name:
-                texts["name"] = name
-            return LabelDataset(
-                X=_as_features(X),
-                **labels_read,
-                feature_names=_names_in_file(source, "X", parts["X"]),
-                label_names=label_names,
-                checksum=checksum,
-                **texts,
-            )
+            content |= {"source": str(path), "name": path.stem}
+            for key, text in (*source.texts.items(), ("name", name)):
+                if text:
+                    content[key] = text
+            names = _names_in_file(source, "X", parts["X"])
+            return LabelDataset(**content, feature_names=names, checksum=checksum)
     except TableError as error:
         raise DatasetError(str(error)) from error
 
@@ -156,40 +151,38 @@ def _choose_features_and_labels(
     else:
         selected = source.find(features, "features")
     for i in sorted(taken.intersection(selected)):
-        problem = "was selected as a feature and as a label."
-        raise TableError(f"the column {source.names[i]!r} {problem}")
+        raise TableError(
+            f"the column {source.names[i]!r} was selected as a feature and as a label."
+        )
     if not selected:
         raise TableError("no column is left for the features.")
     return {"X": selected, **by_field}
 
 
-def _read_lists(
-    source: Source, parts: dict[str, list[int]], separator: str
-) -> tuple[Any, dict[str, Any], list[str]]:
-    """Features, fields of 0/1 labels and their names, of a table with a column of lists."""
+def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> dict[str, Any]:
+    """Fields of a data set from a table with a column of lists."""
     features, listed = ([source.names[i] for i in positions] for positions in parts.values())
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator, source.budget)
-    fields = {"Y": table[labels].to_numpy().astype(np.int8)}
-    return to_matrix(frame[features], features), fields, labels
+    Y = table[labels].to_numpy().astype(np.int8)
+    return {"X": to_matrix(frame[features], features), "Y": Y, "label_names": labels}
 
 
 def _read_matrices(
     source: Source, parts: dict[str, list[int]], kind: str, normalise: bool
-) -> tuple[Any, dict[str, Any], list[str]]:
-    """Features, fields of labels and their names, of a file with a column for each label."""
-    label_field = next(field for field in parts if field != "X")
+) -> dict[str, Any]:
+    """Fields of a data set from a file with a column for each label."""
+    _, label_field, *_ = parts  # after the features
     label_names = _names_in_file(source, label_field, parts[label_field])
     matrices = source.read_matrices(parts)
-    X = matrices.pop("X")
-    fields: dict[str, Any] = {}
+    fields = {"X": matrices.pop("X"), "label_names": label_names}
     for field, matrix in matrices.items():
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1
         # labels.
         kind_of_field = _KIND_OF_FIELD.get(field, "auto") if kind == "auto" else kind
         rows = range(source.first_row, source.first_row + len(matrix))
         fields |= to_dataset_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
-    return X, fields, label_names
+    return fields
 
 
 def _names_in_file(source: Source, field: str, positions: list[int]) -> list[str]:
@@ -204,9 +197,8 @@ def _as_features(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         return X
     # float32 stays, at half of the memory; whole numbers become floats, as every method needs them.
-    return np.ascontiguousarray(
-        X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    )
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    return np.ascontiguousarray(X, dtype=dtype)
 
 
 def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
@@ -231,10 +223,10 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
 
 
 def _as_content(data: LabelDataset) -> DatasetContent:
-    labels = {
-        key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None
-    }
-    if "counts" in labels:
-        del labels["D"]  # the shares of the votes follow from them
+    labels = {"D": data.D}
+    if data.counts is not None:
+        labels = {"counts": data.counts}  # the shares follow from them
+    labels["Y"] = data.Y
+    labels = {key: matrix for key, matrix in labels.items() if matrix is not None}
     texts = {key: getattr(data, key) for key in TEXT_FIELDS}
     return DatasetContent(data.X, labels, data.feature_names, data.label_names, texts)

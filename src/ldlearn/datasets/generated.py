@@ -152,7 +152,7 @@ def make_logical_labels(
 
 
 @dataclass
-class SyntheticRows:
+class _SyntheticRows:
     """Generated rows in blocks of a fixed size; block i depends on settings, seed and i alone."""
 
     n_samples: int
@@ -270,7 +270,7 @@ def iter_label_distributions(
     >>> [len(X) for X, D in iter_label_distributions(5000)]
     [2048, 2048, 904]
     """
-    rows = SyntheticRows(n_samples, n_features, n_labels, **settings)
+    rows = _SyntheticRows(n_samples, n_features, n_labels, **settings)
     return ((X, D) for X, D in rows.blocks(dtype))
 
 
@@ -353,7 +353,7 @@ def make_label_distributions(
         sampler.check(n_labels)
         Y = np.empty((n_samples, n_labels), dtype=np.int8)
     difficulty = (sparsity, snr, imbalance, manifold_dim, sharpness)
-    rows = SyntheticRows(n_samples, n_features, n_labels, *difficulty, random_state, sampler)
+    rows = _SyntheticRows(n_samples, n_features, n_labels, *difficulty, random_state, sampler)
     X = np.empty((n_samples, n_features), dtype=dtype)
     D = np.empty((n_samples, n_labels), dtype=dtype)
     for number, block in enumerate(rows.blocks(dtype)):

@@ -61,11 +61,7 @@ def difference(
     """
     first = _scores_by_repeat(results, table, method, dataset)
     second = _scores_by_repeat(results, table, other, dataset)
-    sign = 1 if table.metric.greater_is_better else -1
-    advantages = []
-    for repeat, score in first.items():
-        if repeat in second:
-            advantages.append(sign * (score - second[repeat]))
+    advantages = [first[repeat] - second[repeat] for repeat in first if repeat in second]
     n = len(advantages)
     if not n:
         return None
@@ -73,9 +69,10 @@ def difference(
     margin = math.nan
     if n > 1:
         ratio = _scored_ratio(results.finished_records(dataset, method)[0], table.task)
-        deviation = float(np.std(advantages, ddof=1)) * math.sqrt(1 / n + ratio)
-        margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
-    return Difference(float(np.mean(advantages)), margin, n)
+        deviation = np.std(advantages, ddof=1) * math.sqrt(1 / n + ratio)
+        margin = float(deviation * student.ppf(0.5 + CONFIDENCE / 2, n - 1))
+    mean = float(np.mean(advantages))
+    return Difference(mean if table.metric.greater_is_better else -mean, margin, n)
 
 
 def _scores_by_repeat(
@@ -102,7 +99,8 @@ def best_baselines(table: TaskTable) -> dict[str, str]:
         return {}
     is_baseline = [method.is_baseline for method in table.ranked]
     best = table.ranking.costs[:, is_baseline].argmin(axis=1)
-    return dict(zip(table.datasets, np.take(table.baselines, best).tolist(), strict=True))
+    names = [table.baselines[column] for column in best]
+    return dict(zip(table.datasets, names, strict=True))
 
 
 @dataclass(frozen=True)
@@ -140,23 +138,20 @@ def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
         return None
     methods = [results.methods[name] for name in degrees]
     matrix = np.empty((len(methods), len(methods)))
-    for i, one in enumerate(degrees.values()):
-        for j, other in enumerate(degrees.values()):
-            matrix[i, j] = _mean_intersection(one, other)
-    competing = np.array([not method.is_baseline for method in methods])
     means = {}
-    for i, method in enumerate(methods):
-        others = competing & (np.arange(len(methods)) != i)
-        means[method.name] = mean_of_defined(matrix[i, others])
+    for i, (name, one) in enumerate(degrees.items()):
+        others = []
+        for j, other in enumerate(degrees):
+            matrix[i, j] = _mean_intersection(one, degrees[other])
+            if other != name and not methods[j].is_baseline:
+                others.append(matrix[i, j])
+        means[name] = mean_of_defined(np.array(others))
     return Agreement(dataset, task, methods, matrix, means)
 
 
 def _mean_intersection(one: dict[int, Any], other: dict[int, Any]) -> float:
     """Mean over the repeats that both have, whose rows are the same for all methods."""
-    shared = []
-    for repeat in one:
-        if repeat in other:
-            shared.append(intersection(one[repeat], other[repeat]))
+    shared = [intersection(one[repeat], other[repeat]) for repeat in one if repeat in other]
     return mean_of_defined(np.array(shared))
 
 
@@ -225,16 +220,14 @@ _Trial = tuple[Params, float | None, float]  # parameters, score, its standard d
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
     """A curve for every hyperparameter that took several values in the grid of a method."""
-    records = [record for record in results.finished_records(dataset, method) if record.grid]
-    if not records:
-        return []
-    metric = get_metric(records[0].selection_metric(task))
     runs = []
     selected = []
-    for record in records:
-        runs.append([(point.params, getattr(point, task), math.nan) for point in record.grid])
-        selected.append(record.selected.get(task) or {})
-    return _make_curves(runs, selected, metric.heading, metric.sort_key)
+    for record in results.finished_records(dataset, method):
+        if record.grid:
+            metric = get_metric(record.selection_metric(task))
+            runs.append([(point.params, getattr(point, task), math.nan) for point in record.grid])
+            selected.append(record.selected.get(task) or {})
+    return _make_curves(runs, selected, metric.heading, metric.sort_key) if runs else []
 
 
 def search_curves(cv_results: Params, best: Params) -> list[Curve]:
@@ -256,7 +249,9 @@ def _make_curves(
     heading: str,
     cost: Callable[[float], Any],
 ) -> list[Curve]:
-    parameters = dict.fromkeys(chain.from_iterable(trial[0] for trial in chain(*runs)))
+    parameters: dict[str, Any] = {}
+    for params, _, _ in chain(*runs):
+        parameters.update(params)
     curves = []
     for parameter in parameters:
         # By value: the best score of every run, with its deviation.
@@ -276,7 +271,10 @@ def _make_curves(
             mean.append(np.mean(scores))
             # Of one run the deviation of its own, of several runs that between them.
             std.append(np.std(scores, ddof=1) if len(scores) > 1 else deviations[0])
-        chosen = [_hashable_value(params[parameter]) for params in selected if parameter in params]
+        chosen = []
+        for params in selected:
+            if parameter in params:
+                chosen.append(_hashable_value(params[parameter]))
         curves.append(Curve(parameter, heading, values, np.array(mean), np.array(std), chosen))
     return curves
 

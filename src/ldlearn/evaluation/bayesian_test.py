@@ -105,8 +105,10 @@ def bayesian_signed_rank(
     A - B: better 0.974, equivalent 0.026, worse 0.000
     """
     if rope < 0 or prior <= 0 or n_draws < 1:
-        required = "rope must not be negative, prior and n_draws positive"
-        raise InputError(f"{required}, got {rope}, {prior} and {n_draws}.")
+        raise InputError(
+            "rope must not be negative, prior and n_draws positive, "
+            f"got {rope}, {prior} and {n_draws}."
+        )
     table = check_scores(scores, greater_is_better, methods)
     concentrations = np.append(np.ones(len(table.values)), prior)
     weights = check_random_state(random_state).dirichlet(concentrations, size=n_draws)
@@ -127,5 +129,4 @@ def _fractions_largest(weights: Array, z: Array, rope: float) -> list[float]:
     worse = ((weights @ (sums < -width)) * weights).sum(axis=1)
     theta = np.column_stack([better, 1.0 - better - worse, worse])
     first = theta == theta.max(axis=1, keepdims=True)
-    shares: list[float] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0).tolist()
-    return shares
+    return (first / first.sum(axis=1, keepdims=True)).mean(axis=0).tolist()

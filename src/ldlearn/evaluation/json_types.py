@@ -29,9 +29,11 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     """The tables of a TOML text; an InputError if it is none, or would take too long to parse."""
     most_points = max(line.count(b".") for line in content.splitlines() or [b""])
     if len(content) > _MOST_TOML_BYTES or most_points > _MOST_POINTS:
-        points = f"a line with more than {_MOST_POINTS:,} points"
-        raise InputError(f"it has more than {_MOST_TOML_BYTES:,} bytes, or {points}")
-    return dict(_parse(content, tomllib.loads))
+        raise InputError(
+            f"it has more than {_MOST_TOML_BYTES:,} bytes, "
+            f"or a line with more than {_MOST_POINTS:,} points"
+        )
+    return _parse(content, tomllib.loads)
 
 
 def _parse(content: bytes, parse: Callable[[str], Any]) -> Any:

@@ -33,6 +33,7 @@ __all__ = [
 
 Control = str | int | None
 _RankTest = Literal["nemenyi", "bonferroni-dunn"]
+_MOST_EXACT_RANKS = 200
 
 
 @dataclass(frozen=True)
@@ -223,15 +224,16 @@ def critical_difference(
     check_alpha(alpha)
     check_choice("test", test, ("nemenyi", "bonferroni-dunn"))
     if n_methods < 2 or n_datasets < 1:
-        least = "at least 2 methods and 1 data set"
-        raise InputError(f"There must be {least}, got {n_methods} and {n_datasets}.")
+        raise InputError(
+            f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}."
+        )
     if test == "nemenyi":
         # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the
         # scores.
-        q = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)
+        q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / math.sqrt(2)
     else:
-        q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
-    return q * _standard_error(n_methods, n_datasets)
+        q = stats.norm.isf(alpha / (2 * (n_methods - 1)))
+    return float(q * _standard_error(n_methods, n_datasets))
 
 
 def _standard_error(n_methods: int, n_datasets: int) -> float:
@@ -341,8 +343,10 @@ def _rank_differences(
     n, k = table.values.shape
     limit = critical_difference(k, n, alpha, test)
     if limit >= k - 1:
-        apart = f"average ranks can be at most {k - 1} apart"
-        reason = f"{apart}, and the critical difference is {limit:.3f}"
+        reason = (
+            f"average ranks can be at most {k - 1} apart, "
+            f"and the critical difference is {limit:.3f}"
+        )
         ranking.warn_too_few_datasets(n, f"{k} methods", reason, stacklevel=4)
     average = table.ranks.mean(axis=0)
     first, second = np.transpose(table.pairs(control))
@@ -365,11 +369,12 @@ def _post_hoc_result(
     comparisons = []
     found = zip(table.pairs(control), np.transpose(outcomes).tolist(), strict=True)
     for (i, j), (statistic, p_value, adjusted) in found:
-        pair = (table.methods[i], table.methods[j])
-        difference = average[pair[0]] - average[pair[1]]
+        first = table.methods[i]
+        second = table.methods[j]
+        difference = average[first] - average[second]
         significant = adjusted <= alpha if limit is None else abs(difference) > limit
         comparisons.append(
-            PairComparison(*pair, difference, statistic, p_value, adjusted, significant)
+            PairComparison(first, second, difference, statistic, p_value, adjusted, significant)
         )
     name = None if control is None else comparisons[0].first
     n = len(table.values)
@@ -437,8 +442,10 @@ def wilcoxon_holm(
     n = len(table.values)
     lowest_p = 2.0 ** (1 - n) * len(pairs)
     if lowest_p > alpha:
-        gets = f"gets the adjusted p-value {min(1.0, lowest_p):.3g}, above alpha = {alpha:g}"
-        reason = f"even a method that wins on all of them {gets}"
+        reason = (
+            "even a method that wins on all of them gets the adjusted p-value "
+            f"{min(1.0, lowest_p):.3g}, above alpha = {alpha:g}"
+        )
         ranking.warn_too_few_datasets(n, f"{len(pairs)} comparisons", reason)
     found = [_signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs]
     smaller, p = np.transpose(found)
@@ -450,9 +457,9 @@ def _signed_rank_test(first: Array, second: Array) -> tuple[float, float]:
     """The smaller rank sum and the p-value of paired scores, exactly for the ranks at hand."""
     d = _paired_differences(first, second)
     r = stats.rankdata(np.abs(d))
-    difference = abs(float((np.sign(d) * r).sum()))
+    difference = abs((np.sign(d) * r).sum())
     # Swapping the two scores of a data set turns the sign of a difference; a zero stays one.
-    return (float(r.sum()) - difference) / 2, _two_sided_p(r[d != 0], difference)
+    return (r.sum() - difference) / 2, _two_sided_p(r[d != 0], difference)
 
 
 def _paired_differences(first: Array, second: Array) -> Array:
@@ -460,7 +467,7 @@ def _paired_differences(first: Array, second: Array) -> Array:
     return ranking.round_off(first - second, np.abs([first, second]).max(initial=0.0))
 
 
-def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
+def _two_sided_p(r: Array, difference: float) -> float:
     """Return P(|sum of r with random signs| >= difference).
 
     Exact p-values cost n^3 additions; beyond 200 ranks the normal approximation is good to three
@@ -468,10 +475,10 @@ def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
     """
     if difference == 0:
         return 1.0
-    if r.size > exact_up_to:
-        return float(2 * stats.norm.sf(difference / np.sqrt((r**2).sum())))
+    if r.size > _MOST_EXACT_RANKS:
+        return 2 * stats.norm.sf(difference / np.sqrt((r**2).sum()))
     doubled = np.rint(2 * r).astype(int)  # mid-ranks are halves
-    total = int(doubled.sum())
+    total = doubled.sum()
     # Fractions of the 2^n ways to set the signs, not counts: those of 200 data sets fit no integer
     # of numpy.
     probability = np.zeros(total + 1)
@@ -482,7 +489,7 @@ def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
         probability[:step] /= 2
     extreme = np.abs(2 * np.arange(total + 1) - total) >= round(2 * difference)
     # Sums of many fractions may exceed 1 by rounding.
-    return min(1.0, float(probability[extreme].sum()))
+    return min(1.0, probability[extreme].sum())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ what is left.
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Self
@@ -59,7 +59,7 @@ class ScoreMatrix:
         # Rounded by data set: a digit that is noise beside large scores may be all there is to
         # those of another row.
         scale = np.abs(self.values).max(axis=1, keepdims=True, initial=0.0)
-        return np.asarray(stats.rankdata(round_off(self.costs, scale), axis=1), dtype=float)
+        return stats.rankdata(round_off(self.costs, scale), axis=1)
 
     @property
     def average_ranks(self) -> dict[str, float]:
@@ -69,6 +69,7 @@ class ScoreMatrix:
     def best_first(self) -> Self:
         """The same scores, columns sorted by average rank."""
         order = np.argsort(self.ranks.mean(axis=0), kind="stable")
+        # Not by numpy, whose texts lose null characters at their end.
         names = tuple(self.methods[column] for column in order)
         return replace(self, values=self.values[:, order], methods=names)
 
@@ -77,21 +78,27 @@ def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = No
     """Validate scores; the names are ``methods``, the columns of a frame, or "0", "1", ..."""
     values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
-        shape = "2-D (rows are data sets, columns are methods)"
-        raise InputError(f"scores must be {shape}, got shape {values.shape}.")
+        raise InputError(
+            "scores must be 2-D (rows are data sets, columns are methods), "
+            f"got shape {values.shape}."
+        )
     n_datasets, n_methods = values.shape
     if n_datasets < 2 or n_methods < 2:
-        least = "at least 2 data sets and 2 methods"
-        raise InputError(f"scores must cover {least}, got {n_datasets} and {n_methods}.")
-    columns: Iterable[object] = getattr(scores, "columns", range(n_methods))
+        raise InputError(
+            "scores must cover at least 2 data sets and 2 methods, "
+            f"got {n_datasets} and {n_methods}."
+        )
+    columns = getattr(scores, "columns", range(n_methods))
     names = tuple(map(str, columns if methods is None else methods))
     if len(names) != n_methods or len(set(names)) != n_methods:
         raise InputError(
             f"methods must be {n_methods} different names, one per column, got {names}."
         )
-    for row, column in np.argwhere(~np.isfinite(values))[:1]:
-        score = f"The score of method {names[column]!r} on data set {row} is {values[row, column]}"
-        raise InputError(f"{score}; leave out that data set or that method.")
+    for row, column in np.argwhere(~np.isfinite(values)):
+        raise InputError(
+            f"The score of method {names[column]!r} on data set {row} is {values[row, column]}; "
+            "leave out that data set or that method."
+        )
     return ScoreMatrix(values, names, greater_is_better)
 
 
@@ -104,8 +111,8 @@ def check_alpha(alpha: float) -> None:
 def round_off(values: Array, scale: Array | float) -> Array:
     """Round to twelve digits of the scale, so that scores equal but for rounding errors tie."""
     # Scores that are all 0 have no scale, and are rounded as they are.
-    safe = np.where(np.asarray(scale) > 0, scale, 1.0)
-    return np.asarray(np.round(values / safe, 12) * safe, dtype=float)
+    safe = np.where(scale > 0, scale, 1.0)
+    return np.round(values / safe, 12) * safe
 
 
 def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stacklevel: int = 3) -> None:
@@ -248,17 +255,19 @@ def friedman(
     table = check_scores(scores, greater_is_better, methods)
     n, k = table.values.shape
     largest = n * (k - 1)  # chi2 if all data sets rank the methods alike
-    lowest_p = float(stats.chi2.sf(largest, k - 1))
+    lowest_p = stats.chi2.sf(largest, k - 1)
     if lowest_p > alpha:
-        p = f"Friedman's p-value would be {lowest_p:.3g}, above alpha = {alpha:g}"
-        reason = f"even if they all agreed, {p}"
+        reason = (
+            f"even if they all agreed, Friedman's p-value would be {lowest_p:.3g}, "
+            f"above alpha = {alpha:g}"
+        )
         warn_too_few_datasets(n, f"{k} methods", reason)
     r = table.ranks
     middle = (k + 1) / 2
     # (k - 1) times the spread of the rank sums over the spread of the ranks is Friedman's statistic
     # with ties. If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in
     # floats.
-    spread = float(((r - middle) ** 2).sum())
+    spread = ((r - middle) ** 2).sum()
     chi2 = 0.0
     if spread:
         chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread)

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self, TypeGuard
 
@@ -82,9 +83,11 @@ class Convergence:
         if path is None:
             return None
         gap = getattr(estimator, "gap_", None)
-        # DLDL certifies each row: it is the sum that bounds how far the objective is from its
-        # minimum.
-        return cls(list(map(float, path)), None if gap is None else float(np.sum(gap)))
+        if gap is not None:
+            # DLDL certifies each row: it is the sum that bounds how far the objective is from its
+            # minimum.
+            gap = float(np.sum(gap))
+        return cls(list(map(float, path)), gap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +205,7 @@ class Record:
         InputError
             If it is no record.
         """
-        record: Self = read_value(content, cls)
+        record = read_value(content, cls)
         record._check_sizes()
         return record
 
@@ -211,8 +214,9 @@ class Record:
         if min(self.sizes.values(), default=0) < 0:
             raise InputError("sizes: expected no number below 0")
         if max(map(len, (self.dataset, self.method, *self.label_names))) > _LONGEST_NAME:
-            names = "names of data sets, methods and labels"
-            raise InputError(f"{names} have at most {_LONGEST_NAME} characters")
+            raise InputError(
+                f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters"
+            )
         samples = self.samples or SampleRows([])
         parts = (samples.truth, samples.logical, samples.recovered)
         for part in (*parts, samples.texts or None):
@@ -343,8 +347,9 @@ def find_records(run_dir: FilePath) -> Path:
         candidate = path / f"{RECORDS}{suffix}"
         if candidate.is_file():
             return candidate
-    advice = "`ldlearn run PLAN -o DIR` makes them"
-    raise RunFolderError(f"There are no records in {os.fspath(run_dir)}; {advice}.")
+    raise RunFolderError(
+        f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them."
+    )
 
 
 def path_inside(folder: Path, name: str) -> Path:
@@ -362,18 +367,20 @@ def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     try:
         keys = read_value(parse_json(cells.read_bytes()), list[str])
     except InputError as error:
-        problem = f"is no list of cells ({error}); remove it and run again."
-        raise RunFolderError(f"{cells} {problem}") from None
-    place = {key: number for number, key in enumerate(keys)}
-    kept = [record for record in records if record.cell in place]
-    return sorted(kept, key=lambda record: place[record.cell])
+        raise RunFolderError(
+            f"{cells} is no list of cells ({error}); remove it and run again."
+        ) from None
+    by_cell: dict[str, list[Record]] = {key: [] for key in keys}
+    for record in records:
+        by_cell.get(record.cell, []).append(record)
+    return list(chain.from_iterable(by_cell.values()))
 
 
 def _unpack(content: bytes, path: Path) -> bytes:
     limit = min(max(_ALWAYS_UNPACKED, _MAX_PACKING * len(content)), _MOST_UNPACKED)
     unpacker = _UNPACK[path.suffix]()
     try:
-        unpacked: bytes = unpacker.decompress(content, limit)
+        unpacked = unpacker.decompress(content, limit)
     except (zlib.error, lzma.LZMAError) as error:
         raise RunFolderError(f"{path} cannot be unpacked ({error}); it is damaged.") from None
     if not unpacker.eof:
@@ -389,8 +396,9 @@ def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
         try:
             yield Record.from_dict(parse_json(line))
         except InputError as error:
-            problem = f"is no record ({error}); remove it and run again."
-            raise RunFolderError(f"Line {number} of {path} {problem}") from None
+            raise RunFolderError(
+                f"Line {number} of {path} is no record ({error}); remove it and run again."
+            ) from None
 
 
 def _end_of_lines(content: bytes) -> int:
@@ -425,8 +433,9 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
                 written = file.write(line)
                 if written != len(line):
                     problem = f"only {written} of {len(line)} bytes were written"
-                    advice = "make room on the disk, and run the same command again"
-                    raise FileError(f"{path}: {problem}; {advice}.")
+                    raise FileError(
+                        f"{path}: {problem}; make room on the disk, and run the same command again."
+                    )
                 os.fsync(file.fileno())
 
         yield append

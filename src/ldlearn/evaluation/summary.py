@@ -45,8 +45,8 @@ class Spread:
         numbers = np.array(list(filter(is_finite_number, values)), dtype=float)
         if not len(numbers):
             return cls()
-        std = np.std(numbers, ddof=1) if len(numbers) > 1 else math.nan
-        return cls(float(np.mean(numbers)), float(std), len(numbers))
+        std = float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan
+        return cls(float(numbers.mean()), std, len(numbers))
 
 
 @dataclass(frozen=True)
@@ -194,15 +194,13 @@ class Results:
     ) -> None:
         # A run that was continued has several records of a cell that failed before.
         self.records = latest_records(records)
-        self.failures: list[Record] = []
+        self.failures = [record for record in self.records if record.status == "failed"]
         self.by_method_and_dataset: dict[tuple[str, str], list[Record]] = {}
         by_dataset: dict[str, list[Record]] = {}
         for record in self.records:
             key = (record.method, record.dataset)
             self.by_method_and_dataset.setdefault(key, []).append(record)
             by_dataset.setdefault(record.dataset, []).append(record)
-            if record.status == "failed":
-                self.failures.append(record)
         self.methods = _find_methods(self.records)
         self.datasets = list(starmap(_summarize_dataset, by_dataset.items()))
         self.present_datasets = [dataset for dataset in self.datasets if not dataset.missing]
@@ -229,20 +227,12 @@ class Results:
         scored &= {*METRICS, *LABEL_METRICS}
         # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if
         # they are asked for.
-        shown = dict.fromkeys(headline)
-        for name, metric in METRICS.items():
-            if not metric.ordinal_only:
-                shown[name] = None
+        shown = list(headline)
+        shown += [name for name, metric in METRICS.items() if not metric.ordinal_only]
         if not all(dataset.has_truth for dataset in self.datasets):
-            shown |= dict.fromkeys(LABEL_METRICS)
-        self.metrics = []
-        self.headline_metrics = []
-        for name in shown:
-            if name in scored:
-                metric = get_metric(name)
-                self.metrics.append(metric)
-                if name in headline:
-                    self.headline_metrics.append(metric)
+            shown += LABEL_METRICS
+        self.metrics = [get_metric(name) for name in dict.fromkeys(shown) if name in scored]
+        self.headline_metrics = [metric for metric in self.metrics if metric.name in headline]
         # A run on 0/1 labels has none of the paper's metrics, and a report needs at least one.
         self.headline_metrics = self.headline_metrics or self.metrics[:1]
         self.unreported = [name for name in headline if name not in scored]
@@ -251,14 +241,10 @@ class Results:
         self, dataset: str | None = None, method: str | None = None
     ) -> list[Record]:
         """Records of the cells that were computed, perhaps of one data set or one method."""
-        candidates = self.records
-        if method and dataset:
-            candidates = self.by_method_and_dataset.get((method, dataset), [])
-        finished = []
-        for record in candidates:
-            wanted = dataset in (None, record.dataset) and method in (None, record.method)
-            if record.is_ok and wanted:
-                finished.append(record)
+        finished: list[Record] = []
+        for key, records in self.by_method_and_dataset.items():
+            if method in (None, key[0]) and dataset in (None, key[1]):
+                finished += [record for record in records if record.is_ok]
         return finished
 
     def convergence(self, dataset: str) -> dict[str, list[Convergence]]:
@@ -286,21 +272,23 @@ class Results:
             if spread:
                 scored.add(dataset)
         datasets = [dataset.name for dataset in self.datasets if dataset.name in scored]
+        if not datasets:
+            return None
         methods = []
-        means: dict[str, list[float]] = {}  # of the methods that compete
-        for method in self.methods.values():
-            own = [scores[method.name, dataset] for dataset in datasets]
-            if any(score.spread for score in own):
+        columns = []  # of the methods that compete
+        names = []
+        for name, method in self.methods.items():
+            means = np.array([scores[name, dataset].mean for dataset in datasets])
+            if not np.isnan(means).all():
                 methods.append(method)
+            n_failed = sum(scores[name, dataset].n_failed for dataset in datasets)
             # A method trained on the true degrees is a bound and does not compete. Repeats that
             # failed may be the hard ones, so that a rank by the others would flatter a method.
-            complete = all(score.spread and not score.n_failed for score in own)
-            if complete and not method.is_reference:
-                means[method.name] = [score.mean for score in own]
-        if not methods:
-            return None
-        values = np.reshape(list(means.values()), (-1, len(datasets))).T
-        ranking = ScoreMatrix(values, tuple(means), metric.greater_is_better).best_first()
+            if not (np.isnan(means).any() or n_failed or method.is_reference):
+                names.append(name)
+                columns.append(means)
+        values = np.reshape(columns, (-1, len(datasets))).T
+        ranking = ScoreMatrix(values, tuple(names), metric.greater_is_better).best_first()
         for dataset, ranks in zip(datasets, ranking.ranks.tolist(), strict=True):
             for name, rank in zip(ranking.methods, ranks, strict=True):
                 best = rank == min(ranks)
@@ -315,10 +303,17 @@ class Results:
 def _find_methods(records: Sequence[Record]) -> dict[str, Method]:
     methods: dict[str, Method] = {}
     for record in records:
-        saw_truth = record.kind == "learner" or record.trained_on == "truth"
-        parts = (record.estimator, record.learner or "")
-        found = Method(record.method, record.kind, record.is_baseline, saw_truth, *parts)
-        methods.setdefault(record.method, found)
+        methods.setdefault(
+            record.method,
+            Method(
+                name=record.method,
+                kind=record.kind,
+                is_baseline=record.is_baseline,
+                is_reference=record.kind == "learner" or record.trained_on == "truth",
+                estimator=record.estimator,
+                learner=record.learner or "",
+            ),
+        )
     if all(method.is_reference for method in methods.values()):
         # A comparison of learners: all of them have the same advantage.
         for name, method in methods.items():
@@ -332,11 +327,12 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
         return Dataset(name, missing=records[0].message or "not on this machine")
     # A cell that failed while its data were split has no sizes.
     complete = next((record for record in used if record.sizes), used[0])
-    has_truth = True
     for record in used:
         if len(record.label_names) not in (0, len(complete.label_names)):
-            problem = "have different labels; they belong to different runs"
-            raise InputError(f"Records of the data set {name!r} {problem}.")
-        # Degrees are recorded only where the true ones are unknown.
-        has_truth = has_truth and not record.degrees
+            raise InputError(
+                f"Records of the data set {name!r} have different labels; they belong to "
+                "different runs."
+            )
+    # Degrees are recorded only where the true ones are unknown.
+    has_truth = not any(record.degrees for record in used)
     return Dataset(name, complete.sizes, complete.label_names, has_truth=has_truth)

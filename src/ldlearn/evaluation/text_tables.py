@@ -13,18 +13,18 @@ from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
 __all__ = ["TextTable", "score_tables"]
 
-Rename = Callable[[str], str]  # display name of a method or data set
+_Rename = Callable[[str], str]  # display name of a method or data set
 _DASH = "–"
 
 
-class TextCell(NamedTuple):
+class _TextCell(NamedTuple):
     """A cell of a table: text, which may contain names from files, and whether it is bold."""
 
     text: str = ""
     bold: bool = False
 
 
-_Row = tuple[bool, Sequence[TextCell]]
+_Row = tuple[bool, Sequence[_TextCell]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TextTable:
 
 
 def score_table(
-    table: TaskTable, results: Results | None = None, rename: Rename = str
+    table: TaskTable, results: Results | None = None, rename: _Rename = str
 ) -> TextTable:
     """One metric of one task: methods by data sets, the best of a column bold.
 
@@ -58,8 +58,10 @@ def score_table(
     """
     rows = []
     for method in table.methods:
-        cells = [_score_cell(table, method.name, dataset, results) for dataset in table.datasets]
-        cells.append(TextCell(format_number(table.average_ranks.get(method.name), ".2f")))
+        cells = []
+        for dataset in table.datasets:
+            cells.append(_score_cell(table, method.name, dataset, results))
+        cells.append(_number_cell(table.average_ranks.get(method.name), ".2f"))
         rows.append(_method_row(method, cells, rename))
     title = f"{table.task.capitalize()}: {table.metric.heading}"
     head = ["Method", *map(rename, table.datasets), "Average rank"]
@@ -67,7 +69,7 @@ def score_table(
 
 
 def combined_table(
-    tables: Sequence[TaskTable], results: Results, rename: Rename = str
+    tables: Sequence[TaskTable], results: Results, rename: _Rename = str
 ) -> TextTable:
     """Several metrics of one task: a group of rows for each data set, methods by metrics.
 
@@ -85,9 +87,11 @@ def combined_table(
     for dataset in first.datasets:
         group = rename(dataset)
         for method in first.methods:
-            cells = [_score_cell(table, method.name, dataset, results) for table in tables]
+            cells = []
+            for table in tables:
+                cells.append(_score_cell(table, method.name, dataset, results))
             shaded, named = _method_row(method, cells, rename)
-            rows.append((shaded, [TextCell(group), *named]))
+            rows.append((shaded, [_TextCell(group), *named]))
             group = ""
     head = ["Data set", "Method", *_headings(tables)]
     title = f"{first.task.capitalize()}: all metrics"
@@ -98,7 +102,7 @@ def _headings(tables: Sequence[TaskTable]) -> list[str]:
     return [table.metric.heading for table in tables]
 
 
-def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> TextCell:
+def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> _TextCell:
     """A score as ``0.1234 ± 0.0056 (2)``, or failed.
 
     With • if the subject is significantly better than the method on the data set, ◦ if it is worse.
@@ -115,10 +119,10 @@ def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | 
         gap = difference(results, table, str(results.subject), method, dataset)
         if gap is not None and gap.is_significant:
             text += " •" if gap.mean > 0 else " ◦"
-    return TextCell(text, score.best)
+    return _TextCell(text, score.best)
 
 
-def _legend(table: TaskTable, results: Results | None, rename: Rename) -> str:
+def _legend(table: TaskTable, results: Results | None, rename: _Rename) -> str:
     legend = "One repeat"
     if table.n_repeats > 1:
         legend = f"Mean ± standard deviation over {table.n_repeats} repeats"
@@ -135,7 +139,9 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
     """Seconds and memory, means over cells."""
     rows = []
     for cost in found:
-        cells = [_number_cell(spread.mean, ".3g") for spread in cost.seconds.values()]
+        cells = []
+        for spread in cost.seconds.values():
+            cells.append(_number_cell(spread.mean, ".3g"))
         cells.append(_number_cell(cost.memory.mean, ".0f"))
         rows.append(_method_row(cost.method, cells))
     head = ["Method", "Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB"]
@@ -187,15 +193,20 @@ def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
 
 def describe_unreported(results: Results) -> list[str]:
     """A sentence about headline metrics without a score; empty if there are none."""
+    if not results.unreported:
+        return []
     names = ", ".join(results.unreported)
-    return [f"Not reported, because no record has a score: {names}."] if names else []
+    return [f"Not reported, because no record has a score: {names}."]
 
 
 def _dataset_scores(
     results: Results, dataset: str, task: Task, metrics: Sequence[str]
 ) -> TextTable:
-    found = [results.table(task, get_metric(name)) for name in metrics]
-    tables = list(filter(None, found))
+    tables = []
+    for name in metrics:
+        table = results.table(task, get_metric(name))
+        if table is not None:
+            tables.append(table)
     methods = list(results.methods.values())
     if tables:
         order = tables[0].metric.sort_key
@@ -217,8 +228,10 @@ def _dataset_agreement(results: Results, dataset: str) -> TextTable:
             means[task.capitalize()] = found.means
     rows = []
     for name, method in results.methods.items():
-        if means:
-            cells = [_number_cell(column.get(name)) for column in means.values()]
+        cells = []
+        for column in means.values():
+            cells.append(_number_cell(column.get(name)))
+        if cells:
             rows.append(_method_row(method, cells))
     legend = (
         f"{dataset} has no true degrees: methods were scored on held-out 0/1 labels and by their "
@@ -237,22 +250,26 @@ def format_rank(rank: float) -> str:
     return f"{rank:.1f}".removesuffix(".0")
 
 
-def _number_cell(value: float | None, form: str = ".4f") -> TextCell:
-    return TextCell(format_number(value, form))
+def _number_cell(value: float | None, form: str = ".4f") -> _TextCell:
+    return _TextCell(format_number(value, form))
 
 
-def _brief_cell(score: MethodScore) -> TextCell:
+def _brief_cell(score: MethodScore) -> _TextCell:
     """A score as ``0.1234 ±0.006``."""
-    std = f" ±{score.spread.std:.3f}" if score.spread.n > 1 else ""
-    return TextCell(format_number(score.mean) + std, score.best)
+    text = format_number(score.mean)
+    if score.spread.n > 1:
+        text += f" ±{score.spread.std:.3f}"
+    return _TextCell(text, score.best)
 
 
-def _method_row(method: Method, cells: Iterable[TextCell], rename: Rename = str) -> _Row:
+def _method_row(method: Method, cells: Iterable[_TextCell], rename: _Rename = str) -> _Row:
     """The row of a method, shaded if it is a baseline: the method with its role, the cells."""
     roles = []
     if method.is_baseline:
         roles.append("baseline")
     if method.is_reference:
         roles.append("true distributions")
-    role = f" ({', '.join(roles)})" if roles else ""
-    return method.is_baseline, [TextCell(rename(method.name) + role), *cells]
+    name = rename(method.name)
+    if roles:
+        name += f" ({', '.join(roles)})"
+    return method.is_baseline, [_TextCell(name), *cells]

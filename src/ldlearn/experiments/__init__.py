@@ -13,6 +13,7 @@ from ldlearn.experiments.toml_table import PlanError
 
 __all__ = [
     "Plan", "PlanError", "Protocol", "Selection", "DatasetSpec", "MethodSpec",
-    "load_plan", "plan_for_table", "shipped_plans", "run_plan", "read_records", "export_splits", "import_predictions",
+    "load_plan", "plan_for_table", "shipped_plans", "run_plan", "read_records",
+    "export_splits", "import_predictions",
     "RunSummary", "RunFolderError", "WorkersLostError", "RunProgress", "LogProgress",
 ]  # fmt: skip

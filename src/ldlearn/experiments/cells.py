@@ -1,11 +1,11 @@
 """Cells of a plan: one data set, method and repeat each, with a stable key."""
 
 import hashlib
-import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from ldlearn.evaluation import Record
@@ -54,14 +54,11 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A stable name of the cell: equal for equal content, in any process, folder and plan."""
-        method = {"name": self.method.name} | self.method.to_dict()
-        return split_key(
-            self.dataset,
-            self.protocol,
-            self.repeat,
-            method=method,
-            selection=self._effective_selection(),
-        )
+        content = {
+            "method": {"name": self.method.name} | self.method.to_dict(),
+            "selection": self._effective_selection(),
+        }
+        return split_key(self.dataset, self.protocol, self.repeat, **content)
 
     @property
     def tuned(self) -> bool:
@@ -73,11 +70,9 @@ class Cell:
         """The rows that select hyperparameters for recovery, if any do."""
         if not self.tuned or not ("recovery" in self.method.tasks or self.method.is_stepwise):
             return None
-        return (
-            "validation labels"
-            if self.selection.mode == "logical"
-            else f"{self.selection.recovery_rows} rows"
-        )
+        if self.selection.mode == "logical":
+            return "validation labels"
+        return f"{self.selection.recovery_rows} rows"
 
     def _effective_selection(self) -> dict[str, Any]:
         """The selection without what changes nothing, so that records serve all plans that ask for
@@ -93,17 +88,22 @@ class Cell:
 
     def record(self, status: Status, message: str = "", **found: Any) -> Record:
         """The record of this cell."""
-        found |= {
-            "cell": self.key,
-            "dataset": self.dataset.name,
-            "method": self.method.name,
-            "repeat": self.repeat,
-        }
-        found |= {name: getattr(self.method, name) for name in _FACTS_OF_METHODS}
         selection = asdict(self.selection) | {"recovery_basis": self._recovery_basis}
         # Plans that differ in recovery_rows may ask for the same work, and then share a record.
-        selection.pop("recovery_rows")
-        return Record(status=status, message=message, seed=self.seed, selection=selection, **found)
+        del selection["recovery_rows"]
+        for name in _FACTS_OF_METHODS:
+            found[name] = getattr(self.method, name)
+        return Record(
+            cell=self.key,
+            dataset=self.dataset.name,
+            method=self.method.name,
+            repeat=self.repeat,
+            status=status,
+            message=message,
+            seed=self.seed,
+            selection=selection,
+            **found,
+        )
 
 
 def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: Any) -> str:
@@ -114,11 +114,9 @@ def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: 
         data.pop("path")  # the content of a file counts, wherever it lies
     # More repeats leave the first ones unchanged; settings that a kind of split does not use have
     # no effect.
-    for name in (
-        "repeats",
-        *(("folds", "validation") if protocol.split == "repeats" else ("shares",)),
-    ):
-        kept.pop(name)
+    unused = ["folds", "validation"] if protocol.split == "repeats" else ["shares"]
+    for name in ("repeats", *unused):
+        del kept[name]
     content |= {"dataset": data, "repeat": repeat, "protocol": kept}
     # Equal text for equal content, whatever the order of the keys in a plan.
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -127,30 +125,25 @@ def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: 
 
 def plan_cells(plan: Plan) -> list[Cell]:
     """Every cell of a plan: data sets outermost, then repeats, then methods."""
-    return [
-        Cell(dataset, method, repeat, plan.protocol, plan.selection)
-        for dataset in plan.datasets
-        for repeat in range(plan.protocol.n_repeats)
-        for method in plan.methods
-    ]
+    cells = []
+    for dataset, repeat, method in product(
+        plan.datasets, range(plan.protocol.n_repeats), plan.methods
+    ):
+        cells.append(Cell(dataset, method, repeat, plan.protocol, plan.selection))
+    return cells
 
 
 def group_cells(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
     """Group the cells that share their first step: the same estimator on the same split."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        first_step = [
-            cell.method.estimator,
-            cell.method.params,
-            cell.method.grid,
-            cell.method.trained_on,
-        ]
+        method = cell.method
+        first_step = [method.estimator, method.params, method.grid, method.trained_on]
         # Points of a path are fitted together: one more of them could round the others differently.
-        path = estimator_indices([cell]) if cell.method.path_params else []
-        groups.setdefault(
-            json.dumps([cell.dataset.name, cell.repeat, first_step, path]), []
-        ).append(cell)
-    return [tuple(group) for group in groups.values()]
+        path = estimator_indices([cell]) if method.path_params else []
+        shared = json.dumps([cell.dataset.name, cell.repeat, first_step, path])
+        groups.setdefault(shared, []).append(cell)
+    return list(map(tuple, groups.values()))
 
 
 def estimator_indices(cells: Iterable[Cell]) -> list[int]:
@@ -180,7 +173,8 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
     >>> [len(draw_grid_indices(method, budget, 0)) for budget in (None, 4, 9)]
     [6, 4, 6]
     """
-    n, n_learner = (len(grid_points(grid)) for grid in (method.grid, method.learner_grid))
+    n = len(grid_points(method.grid))
+    n_learner = len(grid_points(method.learner_grid))
     # Without its name in the plan: the same method under another one tries the same points.
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
     if not method.is_stepwise:
@@ -188,9 +182,8 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
     # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the
     # first step.
     learners = _draw_numbers(n_learner, budget and budget // 2, f"{name} learner")
-    return list(
-        itertools.product(_draw_numbers(n, budget and budget - len(learners), name), learners)
-    )
+    firsts = _draw_numbers(n, budget and budget - len(learners), name)
+    return list(product(firsts, learners))
 
 
 def _draw_numbers(n: int, budget: int | None, name: str) -> list[int]:
@@ -198,8 +191,5 @@ def _draw_numbers(n: int, budget: int | None, name: str) -> list[int]:
     change."""
     if budget is None or n <= budget:
         return list(range(n))
-    return sorted(
-        sorted(range(n), key=lambda number: hashlib.sha256(f"{name} {number}".encode()).digest())[
-            :budget
-        ]
-    )
+    drawn = sorted(range(n), key=lambda k: hashlib.sha256(f"{name} {k}".encode()).digest())
+    return sorted(drawn[:budget])

@@ -1,14 +1,14 @@
 """Running a plan: cells that are not recorded yet are computed and recorded, one by one."""
 
-import itertools
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,11 @@ from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, 
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.progress import RunProgress
 from ldlearn.experiments.search import captured_warnings
-from ldlearn.experiments.sources import AnyDataset
+from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.tables.files import FilePath, write_file
 
-Append = Callable[[Record], None]
-Datasets = Mapping[str, AnyDataset]
+_Append = Callable[[Record], None]
+_Datasets = Mapping[str, AnyDataset]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def run_plan(
     jobs: int = 1,
     scheduler: str | None = None,
     progress: RunProgress | None = None,
-    loaded: Datasets | None = None,
+    loaded: _Datasets | None = None,
 ) -> RunSummary:
     """Run a plan, or continue it.
 
@@ -102,11 +102,9 @@ def run_plan(
     (4, 'UniformLE', 'ok')
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
-    execute = (
-        partial(run_here, jobs=jobs)
-        if scheduler is None
-        else partial(run_on_dask, address=scheduler)
-    )
+    execute: Executor = partial(run_here, jobs=jobs)
+    if scheduler is not None:
+        execute = partial(run_on_dask, address=scheduler)
     progress = progress or RunProgress()
     path = Path(run_dir)
     # The writer opens first: it makes the file, and cuts off a torn last line, before records are
@@ -115,31 +113,31 @@ def run_plan(
         run = _Run(plan, read_records(path, history=True), append, progress)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
         write_file(path_inside(path, "plan.toml"), plan.to_toml())
-        write_cells(path, plan, list(run.records.values()))
+        write_cells(path, plan, run.records.values())
         try:
             run.execute(execute, loaded or {})
         except WorkersLostError as error:
-            counted = f"{sum(map(run.is_done, run.cells))} of {len(run.cells)} cells are recorded"
-            raise WorkersLostError(f"{error}; {counted}, and the same command continues.") from None
+            raise WorkersLostError(
+                f"{error}; {sum(map(run.is_done, run.cells))} of {len(run.cells)} cells are "
+                "recorded, and the same command continues."
+            ) from None
         finally:
             progress.end()
         return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
 
 
-def write_cells(folder: Path, plan: Plan, records: list[Record]) -> None:
+def write_cells(folder: Path, plan: Plan, records: Iterable[Record]) -> None:
     """Write the keys of the plan's cells, and of external predictions that belong to its splits."""
-    names = sorted({record.method for record in records if record.external})
-    splits = itertools.product(plan.datasets, range(plan.protocol.n_repeats), names)
-    external = [
-        split_key(dataset, plan.protocol, repeat, method=name) for dataset, repeat, name in splits
-    ]
-    content = json.dumps([*(cell.key for cell in plan_cells(plan)), *external], indent=0) + "\n"
-    write_file(path_inside(folder, CELLS), content)
+    keys = [cell.key for cell in plan_cells(plan)]
+    external = sorted({record.method for record in records if record.external})
+    for dataset, repeat, name in product(plan.datasets, range(plan.protocol.n_repeats), external):
+        keys.append(split_key(dataset, plan.protocol, repeat, method=name))
+    write_file(path_inside(folder, CELLS), json.dumps(keys, indent=0) + "\n")
 
 
 class _Run:
     def __init__(
-        self, plan: Plan, before: list[Record], append: Append, progress: RunProgress
+        self, plan: Plan, before: list[Record], append: _Append, progress: RunProgress
     ) -> None:
         self.plan = plan
         self.append = append
@@ -152,47 +150,45 @@ class _Run:
     def is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok
 
-    def execute(self, execute: Executor, loaded: Datasets) -> None:
+    def execute(self, execute: Executor, loaded: _Datasets) -> None:
         todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
-        data, absent = self._load({cell.dataset.name for cell in todo}, loaded)
-        present = [cell for cell in todo if cell.dataset.name in data]
-        self.progress.begin(len(self.cells), len(self.cells) - len(todo))
-        for name, (status, reason) in absent.items():
-            self.progress.message(
-                f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {reason}"
-            )
-        for cell in todo:
-            if cell.dataset.name in absent:
-                self._record(cell.record(*absent[cell.dataset.name]))
-        tasks = ((cells, data[cells[0].dataset.name]) for cells in group_cells(present))
-        for record in itertools.chain.from_iterable(execute(tasks)):
-            self._record(record)
-
-    def _load(
-        self, names: set[str], loaded: Datasets
-    ) -> tuple[Datasets, dict[str, tuple[Status, str]]]:
-        """The data sets that are needed and here, and status and reason for the records of the
-        others."""
-        data = {}
+        needed = {cell.dataset.name for cell in todo}
+        data: dict[str, AnyDataset] = {}
         absent: dict[str, tuple[Status, str]] = {}
-        seed = self.plan.protocol.seed
-        by_truth = self.plan.selection.mode == "oracle"
         for spec in self.plan.datasets:
-            if spec.name not in names:
+            if spec.name not in needed:
                 continue
-            texts: list[str] = []
             try:
-                with captured_warnings(texts):
-                    data[spec.name] = loaded.get(spec.name) or spec.load(seed, needs_truth=by_truth)
+                data[spec.name] = loaded.get(spec.name) or self._load(spec)
             except DatasetNotHereError as error:
-                absent[spec.name] = "missing", str(error)
+                absent[spec.name] = ("missing", str(error))
+                self.progress.message(f"{spec.name} is skipped: {error}")
             except (ValueError, OSError, ImportError) as error:
                 # A data set that is damaged, or whose format needs a package, fails its own cells,
                 # not the run.
-                absent[spec.name] = "failed", str(error)
+                absent[spec.name] = ("failed", str(error))
+                self.progress.message(f"{spec.name} is unusable: {error}")
+        self.progress.begin(len(self.cells), len(self.cells) - len(todo))
+        present = []
+        for cell in todo:
+            if cell.dataset.name in data:
+                present.append(cell)
+            else:
+                self._record(cell.record(*absent[cell.dataset.name]))
+        work = ((cells, data[cells[0].dataset.name]) for cells in group_cells(present))
+        for records in execute(work):
+            for record in records:
+                self._record(record)
+
+    def _load(self, spec: DatasetSpec) -> AnyDataset:
+        texts: list[str] = []
+        try:
+            with captured_warnings(texts):
+                needs_truth = self.plan.selection.mode == "oracle"
+                return spec.load(self.plan.protocol.seed, needs_truth=needs_truth)
+        finally:
             for text in texts:
                 self.progress.message(text)
-        return data, absent
 
     def _record(self, record: Record) -> None:
         # As it will be read back, NaN as null, or a cell that fails as it did before would look
@@ -233,11 +229,9 @@ def lock_folder(path: Path) -> Iterator[None]:
             raise RunFolderError(
                 f"Another run writes to {path} ({holder}); wait, or use another folder."
             ) from None
-        file.seek(0)
-        file.truncate()
-        file.write(
-            f"process {os.getpid()} on {platform.node()} since {datetime.now().isoformat(timespec='seconds')}\n"
-        )
+        file.truncate(0)
+        since = datetime.now().isoformat(timespec="seconds")
+        file.write(f"process {os.getpid()} on {platform.node()} since {since}\n")
         file.flush()  # another process that is refused reads it during the run
         yield
 

@@ -2,6 +2,7 @@
 or on Dask."""
 
 import logging
+import math
 import os
 import threading
 import time
@@ -9,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
@@ -28,10 +29,9 @@ from ldlearn.experiments.search import error_message, search
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
 
-Task = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step, and their data set
-Executor = Callable[
-    [Iterable[Task]], Iterator[list[Record]]
-]  # records as they are ready, in any order
+_Work = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step, their data set
+# Yields records as they are ready, in any order.
+Executor = Callable[[Iterable[_Work]], Iterator[list[Record]]]
 
 _THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _WAIT_SECONDS = 0.05  # between looks at what has been computed on a cluster
@@ -59,9 +59,8 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
     with _one_at_a_time, threadpool_limits(limits=_THREADS):
         began = time.perf_counter()
         with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text(
-                "5"
-            )  # resets the peak VmHWM (Linux) and nothing else, see proc(5)
+            # Resets the peak VmHWM (Linux) and nothing else, see proc(5).
+            Path("/proc/self/clear_refs").write_text("5")
         try:
             first = cells[0]
             # The cells share the split, though only some of their learners may need dense features.
@@ -69,9 +68,7 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
             found |= {"sizes": split.sizes, "label_names": list(data.label_names)}
             if first.method.trained_on == "logical":
-                found["constant_labels"] = np.compress(
-                    split.constant_labels, data.label_names
-                ).tolist()
+                found["constant_labels"] = list(compress(data.label_names, split.constant_labels))
             with _neighbors:
                 records = search(cells, split, **found)
         except Exception as error:
@@ -79,23 +76,23 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             records = [cell.record("failed", error_message(error), **found) for cell in cells]
         peak = round(_peak_memory_mb(), 1)
     total = {"total": round((time.perf_counter() - began) / len(cells), 4)}
-    return [
-        replace(record, peak_memory_mb=peak, seconds={**record.seconds, **total})
-        for record in records
-    ]
+    measured = []
+    for record in records:
+        seconds = {**record.seconds, **total}
+        measured.append(replace(record, peak_memory_mb=peak, seconds=seconds))
+    return measured
 
 
 def _peak_memory_mb() -> float:
     """Peak memory since the last reset (Linux; NaN elsewhere)."""
-    with suppress(OSError, KeyError):
-        status = dict(
-            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
-        )
-        return int(status["VmHWM"].split()[0]) / 1024
-    return float("nan")
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+    return math.nan
 
 
-def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
+def run_here(tasks: Iterable[_Work], jobs: int = 1) -> Iterator[list[Record]]:
     """Run tasks on this machine.
 
     Parameters
@@ -132,7 +129,7 @@ def _exit_after_parent(parent: int) -> None:
         threading.Thread(target=wait_for_parent, daemon=True).start()
 
 
-def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
+def run_on_dask(tasks: Iterable[_Work], address: str) -> Iterator[list[Record]]:
     """Run tasks on a running Dask cluster.
 
     Parameters
@@ -148,7 +145,7 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
         yield from _compute_on_workers(client, tasks)
 
 
-def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
+def _compute_on_workers(client: Any, tasks: Iterable[_Work]) -> Iterator[list[Record]]:
     from distributed import KilledWorker, as_completed
 
     from ldlearn.dask.cluster import ClusterError, WorkerWatch, ignore_size_warning
@@ -182,12 +179,10 @@ def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Rec
     except Exception:
         if client.status == "running":
             raise
-        logging.getLogger("distributed.client").setLevel(
-            logging.CRITICAL
-        )  # tracebacks of attempts to reconnect
-        raise WorkersLostError(
-            "The Dask scheduler ended, or the connection to it was lost"
-        ) from None
+        # Otherwise it shows tracebacks of attempts to reconnect.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        problem = "The Dask scheduler ended, or the connection to it was lost"
+        raise WorkersLostError(problem) from None
     finally:
         if client.status == "running":
             client.cancel(futures)  # after Ctrl-C the cluster must not go on

@@ -1,7 +1,6 @@
 """Predictions made elsewhere: splits of a plan are written to files, and predictions for them
 become records."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,13 @@ from ldlearn.exceptions import FileError, InputError
 from ldlearn.experiments.cells import split_key
 from ldlearn.experiments.engine import lock_folder, write_cells
 from ldlearn.experiments.plan import Plan, load_plan
-from ldlearn.experiments.search import Facts, describe_degrees
+from ldlearn.experiments.search import Facts, add_facts, describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
-from ldlearn.experiments.splits import Split, make_split
+from ldlearn.experiments.splits import DataSplit, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
-from ldlearn.tables.files import Budget, FilePath, Input, write_file
+from ldlearn.tables.files import Budget, FilePath, Input, atomic_write
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
-
-# The arrays that are imported.
-PREDICTION = "prediction"
-RECOVERY = "recovery"
 
 
 def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
@@ -54,24 +49,25 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     written = []
     for spec, data, repeat, split in _iterate_splits(plan):
         arrays: Facts = {"label_names": np.array(data.label_names, dtype=str)}
+        # Rows count from 1, and names are cells, in MATLAB.
+        of_matlab: Facts = {"label_names": np.array(data.label_names, dtype=object)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
-            arrays |= {
-                f"{part}Feature": to_dense(rows.X),
-                f"{part}Logical": rows.Y,
-                f"{part}Index": rows.rows,
-            }
-            arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
+            arrays[f"{part}Feature"] = to_dense(rows.X)
+            arrays[f"{part}Logical"] = rows.Y
+            arrays[f"{part}Index"] = rows.rows
+            of_matlab[f"{part}Index"] = rows.rows + 1
+            if rows.D is not None:
+                arrays[f"{part}Distribution"] = rows.D
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)
-        packed = io.BytesIO()
-        matlab = io.BytesIO()
-        np.savez_compressed(packed, **arrays)
-        from_one = {name: array + 1 for name, array in arrays.items() if name.endswith("Index")}
-        names = {"label_names": np.array(data.label_names, dtype=object)}
-        scipy.io.savemat(matlab, arrays | from_one | names, do_compression=True)
-        for ending, content in (("npz", packed), ("mat", matlab)):
-            written.append(write_file(place / f"{repeat}.{ending}", content.getvalue()))
+        for ending in ("npz", "mat"):
+            with atomic_write(place / f"{repeat}.{ending}") as file:
+                if ending == "npz":
+                    np.savez_compressed(file, **arrays)
+                else:
+                    scipy.io.savemat(file, arrays | of_matlab, do_compression=True)
+            written.append(place / f"{repeat}.{ending}")
     return written
 
 
@@ -118,13 +114,12 @@ def import_predictions(
         raise InputError(f"The plan has a method {name!r}; choose another name.")
     found = []
     for spec, data, repeat, split in _iterate_splits(plan):
-        outcome = _read_scores(
-            Path(folder) / spec.name / str(repeat), split, list(data.label_names)
-        )
+        labels = list(data.label_names)
+        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, labels)
         outcome["trained_on"] = trained_on
         kind = "learner" if trained_on == "truth" else "two-step"
-        if RECOVERY in outcome:
-            kind = "joint" if PREDICTION in outcome else "enhancer"
+        if "recovery" in outcome:
+            kind = "joint" if "prediction" in outcome else "enhancer"
         record = Record(
             cell=split_key(spec, plan.protocol, repeat, method=name),
             status="ok",
@@ -134,7 +129,7 @@ def import_predictions(
             dataset=spec.name,
             repeat=repeat,
             sizes=split.sizes,
-            label_names=list(data.label_names),
+            label_names=labels,
             **outcome,
         )
         found.append(record)
@@ -145,63 +140,56 @@ def import_predictions(
     return found
 
 
-def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
+def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, DataSplit]]:
     for spec in plan.datasets:
         data = spec.load(plan.protocol.seed, needs_truth=False)
         for repeat in range(plan.protocol.n_repeats):
             yield spec, data, repeat, make_split(data, spec, plan.protocol, repeat)
 
 
-def _read_scores(stem: Path, split: Split, labels: list[str]) -> Facts:
+def _read_scores(stem: Path, split: DataSplit, labels: list[str]) -> Facts:
     """Fields of the record about the degrees in the file with this stem."""
-    arrays, where = _read_arrays(stem, labels)
-    outcome = {}
-    for task, part in ((RECOVERY, split.train), (PREDICTION, split.test)):
+    paths = [Path(f"{stem}{ending}") for ending in (".npz", ".mat", ".npy", ".csv")]
+    present = list(filter(Path.is_file, paths))
+    if len(present) != 1:
+        problem = "there are several files" if present else "there is no file"
+        raise FileError(
+            f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or "
+            ".csv."
+        )
+    (path,) = present
+    arrays = _read_arrays(path, labels)
+    outcome: Facts = {}
+    for task, part in (("recovery", split.train), ("prediction", split.test)):
         if task not in arrays:
             continue
-        if arrays[task].shape != part.Y.shape:
-            raise InputError(
-                f"{where}: {task} has shape {arrays[task].shape}, but the split has {part.Y.shape}."
-            )
+        shape = arrays[task].shape
+        if shape != part.Y.shape:
+            raise InputError(f"{path}: {task} has shape {shape}, but the split has {part.Y.shape}.")
         try:
             facts = describe_degrees(part, check_distributions(arrays[task]), task)
         except InputError as error:
-            raise InputError(f"{where}: {task}: {error}") from None
-        outcome[task] = facts.pop("scores")
-        for key, value in facts.items():
-            outcome.setdefault(key, {})[task] = value
+            raise InputError(f"{path}: {task}: {error}") from None
+        add_facts(outcome, task, facts)
     if not outcome:
         raise InputError(
-            f"{where}: there is neither {PREDICTION!r} nor {RECOVERY!r}; it has {', '.join(arrays)}."
+            f"{path}: there is neither 'prediction' nor 'recovery'; it has {', '.join(arrays)}."
         )
     return outcome
 
 
-def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]], Path]:
-    """The arrays of the file with this stem, and its path."""
-    present = [
-        path
-        for ending in (".npz", ".mat", ".npy", ".csv")
-        if (path := Path(f"{stem}{ending}")).is_file()
-    ]
-    if len(present) != 1:
-        problem = "there are several files" if present else "there is no file"
-        raise FileError(
-            f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv."
-        )
-    (path,) = present
+def _read_arrays(path: Path, labels: list[str]) -> dict[str, NDArray[Any]]:
     budget = Budget(path.stat().st_size)
     match path.suffix:
         case ".npz":
-            return read_npz(path, budget), path
+            return read_npz(path, budget)
         case ".mat":
-            return read_mat(path, budget), path
+            return read_mat(path, budget)
         case ".npy":
-            return {PREDICTION: read_npy(path, budget)}, path
+            return {"prediction": read_npy(path, budget)}
     with open_table(Input(str(path))) as source:
         if set(source.names) != set(labels):
-            raise InputError(
-                f"{path}: its header must have the names of the labels: {', '.join(labels)}."
-            )
-        frame = source.read(dict.fromkeys(source.names, "any"))
-    return {PREDICTION: frame[labels].to_numpy(dtype=float)}, path
+            names = ", ".join(labels)
+            raise InputError(f"{path}: its header must have the names of the labels: {names}.")
+        frame = source.read(dict.fromkeys(labels, "any"))
+    return {"prediction": frame[labels].to_numpy(dtype=float)}

@@ -1,13 +1,13 @@
 """The methods of a plan: an estimator with parameters and a grid, alone or followed by a
 learner."""
 
-import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from sklearn.utils import get_tags
@@ -18,21 +18,19 @@ from ldlearn.base.errors import raise_input_errors
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError
-from ldlearn.experiments.toml_table import Settings, TomlTable, option
+from ldlearn.experiments.toml_table import Settings, TomlTable, describe_spec, option
 
-ENHANCER, LEARNER, JOINT = KINDS
-TWO_STEP = "two-step"
+_ENHANCER, _LEARNER, _JOINT = KINDS
+_TWO_STEP = "two-step"
 # The recovery of a pair would only repeat the enhancer's own scores.
 _TASKS: dict[str, tuple[Task, ...]] = {
-    ENHANCER: TASKS[:1],
-    LEARNER: TASKS[1:],
-    JOINT: TASKS,
-    TWO_STEP: TASKS[1:],
+    _ENHANCER: TASKS[:1],
+    _LEARNER: TASKS[1:],
+    _JOINT: TASKS,
+    _TWO_STEP: TASKS[1:],
 }
-_DONE_BY_PLANS = (
-    EnhanceThenLearn,
-    FromDistributions,
-)  # a plan itself runs two steps and hides the true degrees
+# A plan itself runs two steps and hides the true degrees.
+_DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)
 _SIZES = {"n": "n_train", "m": "n_features", "c": "n_labels"}  # as grids and as records name them
 # To check parameters before the data are read: their ranges do not depend on sizes.
 _ANY_SIZES = {"n_train": 100, "n_features": 10, "n_labels": 5}
@@ -42,7 +40,10 @@ _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 @cache
 def estimators() -> dict[str, type[LabelEstimator]]:
     """What the methods of a plan can be made of, by name."""
-    return {name: entry for name, entry in all_estimators() if entry not in _DONE_BY_PLANS}
+    found = dict(all_estimators())
+    for cls in _DONE_BY_PLANS:
+        del found[cls.__name__]
+    return found
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,7 @@ class MethodSpec:
 
     def to_dict(self) -> Settings:
         """The table of a plan that describes it."""
-        return {
-            key: value
-            for key, value in asdict(self).items()
-            if key != "name" and value not in (None, {})
-        }
+        return describe_spec(asdict(self))
 
     @property
     def steps(self) -> list[type[LabelEstimator]]:
@@ -91,7 +88,7 @@ class MethodSpec:
     @property
     def kind(self) -> str:
         """``"enhancer"``, ``"learner"``, ``"joint"`` or ``"two-step"``."""
-        return TWO_STEP if self.learner else self.steps[0].kind
+        return _TWO_STEP if self.learner else self.steps[0].kind
 
     @property
     def is_baseline(self) -> bool:
@@ -111,7 +108,7 @@ class MethodSpec:
     @property
     def trained_on(self) -> str:
         """``"truth"`` or ``"logical"``: what its training labels are."""
-        return "truth" if self.kind == LEARNER else "logical"
+        return "truth" if self.kind == _LEARNER else "logical"
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -121,12 +118,12 @@ class MethodSpec:
     @property
     def is_stepwise(self) -> bool:
         """Whether a pair selects the parameters of its first step by recovery alone."""
-        return self.kind == TWO_STEP and self.search == "stepwise"
+        return self.kind == _TWO_STEP and self.search == "stepwise"
 
 
 def grid_points(grid: Mapping[str, list[Any]]) -> list[Settings]:
     """All combinations, the last key running fastest; one empty point for an empty grid."""
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
@@ -136,7 +133,7 @@ def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
     ----------
     params : mapping
     sizes : mapping
-        Of `ldlearn.experiments.splits.Split`.
+        Of `ldlearn.experiments.splits.DataSplit`.
 
     Examples
     --------
@@ -147,23 +144,22 @@ def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
 
 
 def _resolve_value(value: Any, sizes: Mapping[str, int]) -> Any:
-    multiple = _MULTIPLE.match(value) if isinstance(value, str) else None
+    if value == "default":
+        return None
+    multiple = _MULTIPLE.match(str(value))
     if multiple is None:
-        return None if value == "default" else value
-    product = float(multiple[1]) * sizes[_SIZES[multiple[2]]]
-    return (
-        int(product) if multiple[1].isdigit() else product
-    )  # counts of clusters or neighbours stay integers
+        return value
+    factor, size = multiple.groups()
+    # Counts of clusters or neighbours stay integers.
+    number = int(factor) if factor.isdigit() else float(factor)
+    return number * sizes[_SIZES[size]]
 
 
 def build_estimator(name: str, params: Settings, seed: int | None = None) -> Any:
     """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
     estimator = find_estimator(name)(**params)
-    if (
-        seed is not None
-        and "random_state" not in params
-        and "random_state" in estimator.get_params(deep=False)
-    ):
+    own = estimator.get_params(deep=False).keys() - params.keys()
+    if seed is not None and "random_state" in own:
         estimator.set_params(random_state=seed)
     return estimator
 
@@ -172,12 +168,13 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.get_table("methods")
     tables = {name: named.get_table(name) for name in named.entries()}
-    methods = {name: _read_method(name, table, tables) for name, table in tables.items()}
+    methods = {}
     if "discover" in plan:
-        # Methods named in the plan replace discovered ones.
-        methods = {
-            method.name: method for method in _discover_methods(plan.get_table("discover"))
-        } | methods
+        for method in _discover_methods(plan.get_table("discover")):
+            methods[method.name] = method
+    # Methods named in the plan replace discovered ones.
+    for name, table in tables.items():
+        methods[name] = _read_method(name, table, tables)
     if not methods:
         raise plan.error("methods", "name at least one method, for instance [methods.DLDL].")
     return tuple(methods.values())
@@ -189,10 +186,12 @@ def refuse_imports(plan: TomlTable) -> None:
     for name in named.entries():
         table = named.get_table(name)
         for key, default in (("estimator", name), ("learner", "")):
-            if ":" in (path := table.get(key, default)):
-                problem = f"{path!r} is code outside ldlearn that would be imported and run"
+            path = table.get(key, default)
+            if ":" in path:
                 raise table.error(
-                    key, f"{problem}; if you trust it, use --trust-plan (trust_plan=True)."
+                    key,
+                    f"{path!r} is code outside ldlearn that would be imported and run; if you "
+                    "trust it, use --trust-plan (trust_plan=True).",
                 )
 
 
@@ -203,14 +202,11 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
         return table
     if "like" in others[model]:
         raise table.error("like", f"{model!r} is itself like another method; name that one.")
-    own = {key: value for key, value in table.entries().items() if key != "like"}
     # Not its learner: the usual purpose is the same enhancer with another learner.
-    taken = {
-        key: value
-        for key, value in others[model].entries().items()
-        if key in ("estimator", "params", "grid")
-    }
-    return TomlTable({"estimator": model} | taken | own, table.path)
+    settings = {"estimator": model} | others[model].get_present(("estimator", "params", "grid"))
+    settings |= table.entries()
+    del settings["like"]
+    return TomlTable(settings, table.path)
 
 
 def _published_settings(name: str, table: TomlTable) -> TomlTable:
@@ -222,31 +218,30 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
     plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
     published = tomllib.loads(plan)["methods"]
     estimator = table.get("estimator", name)
-    entries = (
-        published.get(key)
-        for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator)
+    for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator):
+        settings = published.get(key)
+        if settings:
+            own = table.entries()
+            params = settings.get("params", {}) | own.get("params", {})
+            grid = settings.get("grid", {})
+            return TomlTable(own | {"params": params, "grid": grid}, table.path)
+    raise table.error(
+        "grid", f"the paper states none for {estimator}; remove it, or write a table of lists."
     )
-    settings = next(filter(None, entries), None)
-    if settings is None:
-        raise table.error(
-            "grid", f"the paper states none for {estimator}; remove it, or write a table of lists."
-        )
-    own = {key: value for key, value in table.entries().items() if key != "grid"}
-    params = settings.get("params", {}) | own.get("params", {})
-    return TomlTable(own | {"params": params, "grid": settings.get("grid", {})}, table.path)
 
 
 def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -> MethodSpec:
     table = _published_settings(name, _inherit_settings(table, others))
     estimator = _read_estimator(table, "estimator", name)
     learner = _read_estimator(table, "learner")
-    if learner is not None and find_estimator(learner).kind != LEARNER:
-        table.check_name("learner", learner, _learners())
-    if learner is not None and find_estimator(estimator).kind == LEARNER:
-        raise table.error(
-            "learner",
-            f"{estimator} is itself a learner and recovers nothing to train {learner} on.",
-        )
+    if learner is not None:
+        if find_estimator(learner).kind != _LEARNER:
+            table.check_name("learner", learner, _learners())
+        if find_estimator(estimator).kind == _LEARNER:
+            raise table.error(
+                "learner",
+                f"{estimator} is itself a learner and recovers nothing to train {learner} on.",
+            )
     method = MethodSpec(
         name=name,
         estimator=estimator,
@@ -262,20 +257,21 @@ def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -
 
 
 def _read_estimator(table: TomlTable, key: str, default: str | None = None) -> Any:
-    """The name of an estimator of this library or of another package."""
+    """The name of an estimator of this library or of another package; None if there is none."""
     name = table.get(key, default)
-    if name is not None and ":" not in name:
+    if name is None:
+        return None
+    if ":" not in name:
         table.check_name(key, name, [*estimators(), *external_methods()])
     try:
-        if name is not None:
-            find_estimator(name)
+        find_estimator(name)
     except ParameterError as error:
         raise table.error(key, str(error)) from None
     return name
 
 
 def _learners() -> list[str]:
-    return [name for name, cls in estimators().items() if cls.kind == LEARNER]
+    return [name for name, cls in estimators().items() if cls.kind == _LEARNER]
 
 
 def _read_settings(
@@ -283,13 +279,15 @@ def _read_settings(
 ) -> Settings:
     """Parameters of an estimator: values, or lists of values to select from."""
     settings = table.get_table(key)
-    cls = None if estimator is None else find_estimator(estimator)
-    valid = None if cls is None else cls().get_params(deep=False)
-    for name, value in settings.entries(valid, f"{estimator} parameter").items():
-        if cls is None:
+    if estimator is None:
+        for name in settings.entries():
             raise settings.error(
                 name, 'there is no learner with parameters; add learner = "..." or remove it.'
             )
+        return {}
+    cls = find_estimator(estimator)
+    valid = cls().get_params(deep=False)
+    for name, value in settings.entries(valid, f"{estimator} parameter").items():
         if lists and not (isinstance(value, list) and value):
             raise settings.error(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
@@ -303,28 +301,22 @@ def _read_settings(
 
 def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
     kinds = table.get_texts("kinds", KINDS, KINDS, "kind")
-    followers = table.get_texts("then", (), _learners(), LEARNER)
+    followers = table.get_texts("then", (), _learners(), _LEARNER)
     exclude = table.get_texts("exclude", (), estimators(), "estimator")
-    params = _settings_by_estimator(table, "params")
-    grids = _settings_by_estimator(table, "grids", lists=True)
+    # Of each estimator, wherever it is used.
+    params = table.get_table("params")
+    grids = table.get_table("grids")
+    params.entries(estimators(), "estimator")
+    grids.entries(estimators(), "estimator")
+    steps = {}
+    for name in estimators():
+        grid = _read_settings(grids, name, name, lists=True)
+        steps[name] = (name, _read_settings(params, name, name), grid)
     table.check_all_read()
     for kind in kinds:
         for name, cls in estimators().items():
             if cls.kind != kind or name in exclude:
                 continue
-            first = (name, params.get(name, {}), grids.get(name, {}))
-            yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, *first)
-            for learner in followers if kind == ENHANCER else ():
-                second = (learner, params.get(learner, {}), grids.get(learner, {}))
-                yield MethodSpec(f"{name} + {learner}", *first, *second)
-
-
-def _settings_by_estimator(
-    table: TomlTable, key: str, *, lists: bool = False
-) -> dict[str, Settings]:
-    """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
-    inner = table.get_table(key)
-    return {
-        name: _read_settings(inner, name, name, lists=lists)
-        for name in inner.entries(estimators(), "estimator")
-    }
+            yield MethodSpec(f"{name} on truth" if kind == _LEARNER else name, *steps[name])
+            for learner in followers if kind == _ENHANCER else ():
+                yield MethodSpec(f"{name} + {learner}", *steps[name], *steps[learner])

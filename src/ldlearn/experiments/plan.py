@@ -4,6 +4,7 @@ checked."""
 import os
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
@@ -93,9 +94,12 @@ class Selection:
     def metrics_for(self, task: str) -> list[str]:
         """Names of the metrics that select hyperparameters for a task; a record shows those of the
         first."""
-        first = self.recovery if task == "recovery" else self.prediction
-        others = [*METRICS, *([] if self.mode == "oracle" else LABEL_METRICS)]
-        return list(dict.fromkeys([first, *others] if self.per_metric else [first]))
+        names = [self.recovery if task == "recovery" else self.prediction]
+        if self.per_metric:
+            names += METRICS
+            if self.mode == "logical":
+                names += LABEL_METRICS
+        return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -104,27 +108,35 @@ class Plan:
 
     A plan file is TOML::
 
-        datasets = ["vader_tweets"]          # names, or a table for each: rows, path, generator,
-        own rule subject = "DLDL"                     # the method that a report compares the others
-        with display_names = { vader_tweets = "VADER" }  # of data sets and methods, in the tables
-        of a report
+        # Names, or a table for each: rows, path, generator, own rule.
+        datasets = ["vader_tweets"]
+        subject = "DLDL"                     # the method that a report compares the others with
+        # Of data sets and methods, in the tables of a report.
+        display_names = { vader_tweets = "VADER" }
 
-        [protocol] repeats = 10                         # shuffled splits; or split = "k-fold" with
-        folds and validation shares = [0.6, 0.2, 0.2] threshold = 0.01                     # rule =
-        "threshold", "cumulative" (total), "top-k" or "votes" (k)
+        [protocol]
+        repeats = 10                         # or split = "k-fold" with folds and validation
+        shares = [0.6, 0.2, 0.2]
+        # rule = "threshold", "cumulative" (total), "top-k" or "votes" (k)
+        threshold = 0.01
 
-        [selection] mode = "oracle"                      # or "logical", which sees 0/1 labels only
-        recovery = "chebyshev" prediction = "chebyshev" recovery_rows = "validation"         # or
-        "training": recovery is selected by the degrees it is scored with per_metric = false
-        # true: every metric selects for itself budget = 24                          # points that
-        are drawn from every grid that has more
+        [selection]
+        mode = "oracle"                      # or "logical", which sees 0/1 labels only
+        recovery = "chebyshev"
+        prediction = "chebyshev"
+        # Or "training": recovery is selected by the degrees it is scored with.
+        recovery_rows = "validation"
+        per_metric = false                   # true: every metric selects for itself
+        budget = 24                          # points that are drawn from grids that have more
 
         [methods.DLDL]
         grid = { beta = ["default", 1.0], gamma = ["0.01*m", "0.1*m"] }
 
-        [methods."GLLE + SABFGS"] estimator = "GLLE" grid = { lam = [0.01, 0.1] }         # or grid
-        = "paper": the published settings of the DLDL paper learner = "SABFGS" learner_grid = { l2 =
-        [1.0, 10.0] }
+        [methods."GLLE + SABFGS"]
+        estimator = "GLLE"
+        grid = { lam = [0.01, 0.1] }         # or "paper": what the DLDL paper states
+        learner = "SABFGS"
+        learner_grid = { l2 = [1.0, 10.0] }
 
         [methods."SABFGS on truth"]
         estimator = "SABFGS"                 # a learner alone is trained on the true distributions
@@ -186,6 +198,7 @@ class Plan:
         subject = table.get("subject", "")
         if subject:  # a resolved plan has subject = "" where it has none
             table.check_name("subject", subject, [method.name for method in methods], "method")
+        metrics = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
         plan = cls(
             name=table.get("name", "unnamed"),
             description=table.get("description", ""),
@@ -194,22 +207,20 @@ class Plan:
             methods=methods,
             protocol=_read_protocol(table.get_table("protocol")),
             selection=_read_selection(table.get_table("selection")),
-            metrics=_read_metrics(table),
+            metrics=tuple(dict.fromkeys(metrics)) or HEADLINE_METRICS,
         )
         if plan.selection.per_metric and plan.selection.mode == "oracle":
-            for name in filter(LABEL_METRICS.__contains__, plan.metrics):
-                raise table.error(
-                    "metrics",
-                    f'{name} selects for itself only with mode = "logical"; leave it out.',
-                )
+            for name in LABEL_METRICS:
+                if name in plan.metrics:
+                    raise table.error(
+                        "metrics",
+                        f'{name} selects for itself only with mode = "logical"; leave it out.',
+                    )
         names = table.get_table("display_names")
-        known = [
-            *(dataset.name for dataset in plan.datasets),
-            *(method.name for method in plan.methods),
-        ]
-        plan.display_names.update(
-            {name: names.get(name) for name in names.entries(known, "data set or method")}
-        )
+        known = [dataset.name for dataset in plan.datasets]
+        known += [method.name for method in plan.methods]
+        for name in names.entries(known, "data set or method"):
+            plan.display_names[name] = names.get(name)
         table.check_all_read()
         return plan
 
@@ -223,9 +234,8 @@ class Plan:
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
-        text = str(
-            import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict()))
-        )
+        tomli_w = import_optional("tomli_w", "experiments", "Plans")
+        text = tomli_w.dumps(_without_none(self.to_dict()))
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -243,11 +253,12 @@ def shipped_plans() -> list[str]:
     >>> shipped_plans()
     ['ablation', 'baselines', 'paper', 'quick']
     """
-    return sorted(
-        entry.name.removesuffix(".toml")
-        for entry in _SHIPPED.iterdir()
-        if entry.name.endswith(".toml")
-    )
+    names = []
+    for entry in _SHIPPED.iterdir():
+        name = Path(entry.name)
+        if name.suffix == ".toml":
+            names.append(name.stem)
+    return sorted(names)
 
 
 def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
@@ -274,13 +285,14 @@ def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
     path = Path(plan)
     name = os.fspath(plan)
     shipped = shipped_plans()
-    if not path.is_file() and name not in shipped:
-        raise PlanError(
-            f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}"
-        )
-    content = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_bytes()
+    file: Path | Traversable = path
+    if not path.is_file():
+        if name not in shipped:
+            advice = suggest_name(name, shipped)
+            raise PlanError(f"There is no plan file and no shipped plan {name!r}; {advice}")
+        file = _SHIPPED / f"{name}.toml"
     try:
-        tables = parse_toml(content)
+        tables = parse_toml(file.read_bytes())
     except InputError as error:
         raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
     try:
@@ -297,21 +309,16 @@ def _without_none(content: Any) -> Any:
     return {key: _without_none(value) for key, value in content.items() if value is not None}
 
 
-def _read_metrics(table: TomlTable) -> tuple[str, ...]:
-    names = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
-    return tuple(dict.fromkeys(names)) or HEADLINE_METRICS
-
-
 def _read_protocol(table: TomlTable) -> Protocol:
     # Folds already are repeats: ten times ten of them only if a plan asks for that.
     default = Protocol(repeats=1) if table.get_raw("split") == "k-fold" else Protocol()
-    protocol = replace(
-        default, shares=_read_shares(table, default.shares), **table.get_options(Protocol)
-    )
+    shares = _read_shares(table, default.shares)
+    protocol = replace(default, shares=shares, **table.get_options(Protocol))
     if protocol.rule in ("top-k", "votes") and protocol.k is None:
         raise table.error(
             "k",
-            f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a row.',
+            f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a '
+            "row.",
         )
     table.check_all_read()
     return protocol
@@ -333,19 +340,19 @@ def _read_shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, .
 def _read_selection(table: TomlTable) -> Selection:
     options = table.get_options(Selection)
     table.check_all_read()
-    logical = options.get("mode") == "logical"
-    # Without true degrees the same likelihood selects and scores.
-    metric = options.setdefault("prediction", "vote_likelihood" if logical else "chebyshev")
-    for key, only in {"recovery": metric, "recovery_rows": "validation"}.items() if logical else ():
-        if options.setdefault(key, only) != only:
-            reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
-            raise table.error(key, reason)
+    metrics = [*METRICS]
+    if options.get("mode") == "logical":
+        metrics += LABEL_METRICS
+        # Without true degrees the same likelihood selects and scores.
+        metric = options.setdefault("prediction", "vote_likelihood")
+        for key, only in (("recovery", metric), ("recovery_rows", "validation")):
+            if options.setdefault(key, only) != only:
+                raise table.error(
+                    key,
+                    'with mode = "logical" the predictions it leads to select recovery; name '
+                    "only prediction.",
+                )
     selection = Selection(**options)
-    for key in ("recovery", "prediction"):
-        table.check_name(
-            key,
-            getattr(selection, key),
-            {**METRICS, **(LABEL_METRICS if logical else {})},
-            "metric",
-        )
+    table.check_name("recovery", selection.recovery, metrics, "metric")
+    table.check_name("prediction", selection.prediction, metrics, "metric")
     return selection

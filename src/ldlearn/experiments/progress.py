@@ -49,22 +49,19 @@ class LogProgress(RunProgress):
 
     def message(self, text: str) -> None:
         """Log a message with the time of day."""
-        print(
-            f"{time.strftime('%H:%M:%S')} {escape_control_chars(text)}",
-            file=self._stream,
-            flush=True,
-        )
+        line = f"{time.strftime('%H:%M:%S')} {escape_control_chars(text)}"
+        print(line, file=self._stream, flush=True)
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Log the cell and its time; there was one message for all cells of a missing data set."""
         self._n_computed += 1
         n_recorded = self._n_before + self._n_computed
-        if record.status != "missing":
-            outcome = (
-                f"{record.seconds.get('select', 0.0):.1f} s" if record.is_ok else record.message
-            )
-            mean = (time.monotonic() - self._began) / self._n_computed
-            left = format_duration(mean * (self._n_cells - n_recorded))
-            self.message(
-                f"[{n_recorded}/{self._n_cells}] {record.status} {cell}: {outcome} (time left: {left})"
-            )
+        if record.status == "missing":
+            return
+        outcome = record.message
+        if record.is_ok:
+            outcome = f"{record.seconds.get('select', 0.0):.1f} s"
+        mean = (time.monotonic() - self._began) / self._n_computed
+        left = format_duration(mean * (self._n_cells - n_recorded))
+        counted = f"[{n_recorded}/{self._n_cells}]"
+        self.message(f"{counted} {record.status} {cell}: {outcome} (time left: {left})")

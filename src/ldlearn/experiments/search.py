@@ -7,7 +7,9 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,8 @@ from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
 from ldlearn.experiments.methods import build_estimator, grid_points, resolve_params
-from ldlearn.experiments.plan import Selection
-from ldlearn.experiments.splits import N_SHOWN, Split, SplitPart
+from ldlearn.experiments.splits import N_SHOWN, DataSplit, SplitPart
+from ldlearn.experiments.toml_table import Settings
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
@@ -30,39 +32,37 @@ Facts = dict[str, Any]  # fields of a record by their names
 # Rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _N_DEGREES_KEPT = 100
 _DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
-_CODE_WARNINGS = (
+# About code; or about scaling, which the plan or the preprocessing of a table does.
+_DROPPED_WARNINGS = (
     DeprecationWarning,
     PendingDeprecationWarning,
     FutureWarning,
     ImportWarning,
     ResourceWarning,
-)
-_DROPPED_WARNINGS = (
-    *_CODE_WARNINGS,
     ScaleWarning,
-)  # the plan, or the preprocessing of a table, scales the features
+)
 
 
 @dataclass
-class FittedPoint:
+class _FittedPoint:
     """A grid point and the model fitted at it, or the error of the fit."""
 
     index: GridIndex
-    params: dict[str, Any]
+    params: Settings
     model: Any = None
     seconds: float = 0.0
-    error: Exception | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
-def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Record]:
-    """FittedPoint and score every grid point of cells that share their first step.
+def search(cells: Sequence[Cell], split: DataSplit, **circumstances: Any) -> list[Record]:
+    """Fit and score every grid point of cells that share their first step.
 
     Parameters
     ----------
     cells : sequence of Cell
         Of one data set and repeat, whose methods begin with the same estimator, parameters and
         grid.
-    split : Split
+    split : DataSplit
         Of that data set and repeat.
     **circumstances
         Further fields of the records.
@@ -73,132 +73,79 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
         One for each cell.
     """
     searches = [_CellSearch(cell, split) for cell in cells]
-    fits = _fit_grid(cells, split)
-    while True:
-        # Not a for loop: warnings of a fit belong to every cell that shares it, those of its
-        # scoring to one cell.
-        messages: list[str] = []
-        with captured_warnings(messages):
-            fit = next(fits, None)
-        if fit is None:
-            return [each.record(**circumstances) for each in searches]
+    for fit in _fit_grid(cells, split):
         for each in searches:
-            each.warnings += messages
             each.add_fit(fit)
+    return [each.record(**circumstances) for each in searches]
 
 
-def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
-    """Models of the grid points; those of a path are fitted together, others one by one, so that
-    one may fail."""
+def _fit_grid(cells: Sequence[Cell], split: DataSplit) -> Iterator[_FittedPoint]:
+    """Models of the grid points; those of a path are fitted together, others one by one."""
     method = cells[0].method
-    grid = grid_points(cells[0].method.grid)
-    fixed = resolve_params(method.params, split.sizes)
-    T = split.train.Y if method.trained_on == "logical" else split.train.truth
-    paths: dict[Any, list[int]] = {}
+    grid = grid_points(method.grid)
+    paths: dict[str, list[_FittedPoint]] = {}
     for index in estimator_indices(cells):
         # A path varies all path parameters but the last, a change of which costs most, and no other
         # parameters.
-        constant = {
-            name: value
-            for name, value in grid[index].items()
-            if name not in method.path_params[:-1]
-        }
-        paths.setdefault(json.dumps(constant) if method.path_params else index, []).append(index)
-    for indices in paths.values():
-        points = [resolve_params(grid[index], split.sizes) for index in indices]
-        waiting = [((index, 0), point) for index, point in zip(indices, points, strict=True)]
-        started = time.process_time()
-        try:
-            first = build_estimator(method.estimator, fixed | points[0], cells[0].seed)
-            settings = [
-                {key: value for key, value in point.items() if key in method.path_params}
-                for point in points
-            ]
-            for model in first.fit_path(split.train.X, T, settings):
-                yield FittedPoint(*waiting.pop(0), model, time.process_time() - started)
-                started = time.process_time()  # models are scored between two fits
-        except Exception as error:
-            # Models fitted before the error stay valid; those still waiting have failed.
-            yield from (FittedPoint(*each, error=error) for each in waiting)
+        constant = grid[index].copy()
+        for name in method.path_params[:-1]:
+            constant.pop(name, None)
+        point = _FittedPoint((index, 0), resolve_params(grid[index], split.sizes))
+        paths.setdefault(json.dumps(constant), []).append(point)
+    for points in paths.values():
+        models = _fit_path(cells[0], split, points)
+        for point in points:
+            started = time.process_time()
+            with captured_warnings(point.warnings):
+                point.model = next(models)
+            point.seconds = time.process_time() - started
+            yield point
 
 
-class ValidationRowsError(InputError):
+def _fit_path(cell: Cell, split: DataSplit, points: Sequence[_FittedPoint]) -> Iterator[Any]:
+    """Models of the points; after an error this error for each of the others."""
+    method = cell.method
+    settings = []
+    for point in points:
+        names = point.params.keys() & set(method.path_params)
+        settings.append({name: point.params[name] for name in names})
+    try:
+        T = split.train.Y if method.trained_on == "logical" else split.train.truth
+        params = resolve_params(method.params, split.sizes) | points[0].params
+        first = build_estimator(method.estimator, params, cell.seed)
+        yield from first.fit_path(split.train.X, T, settings)
+    except Exception as error:
+        yield from repeat(error)
+
+
+class _ValidationRowsError(InputError):
     """The validation rows cannot score a model, for instance because they are fewer than its
     neighbours."""
-
-
-def validation_scores(
-    task: Task, model: Any, split: Split, selection: Selection
-) -> dict[str, float]:
-    """Scores of a fitted model on the validation rows, by the metrics that select hyperparameters
-    for a task."""
-    validation = split.validation
-    metrics = selection.metrics_for(task)
-    if selection.mode == "logical":
-        return _label_scores(model, split, metrics)
-    if task == "prediction":
-        return score_all(validation.truth, model.predict(validation.X), metrics)
-    if selection.recovery_rows == "training":
-        return score_all(split.train.truth, model.label_distributions_, metrics)
-    if model.can_enhance:
-        return score_all(validation.truth, model.enhance(validation.X, validation.Y), metrics)
-    try:
-        # A clone, because the fitted model may still be selected.
-        refitted = clone(model).fit(validation.X, validation.Y)
-    except Exception as error:
-        raise ValidationRowsError(
-            f"{len(validation.Y)} validation rows give no score: {_one_line(error)}"
-        ) from error
-    return score_all(validation.truth, refitted.label_distributions_, metrics)
-
-
-def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, float]:
-    """Scores of predictions against 0/1 labels, or against equal degrees of the positive labels,
-    for both tasks."""
-    train = split.train
-    validation = split.validation
-    # The same learner with its defaults for every enhancer, so that only what they recover can
-    # differ.
-    learner = (
-        model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
-    )
-    P = learner.predict(validation.X)
-    ours = [name for name in metrics if get_metric(name).against_labels]
-    scores = score_all(validation.Y, P, ours)
-    if not np.isnan(validation.Y).any():
-        shares = normalize_rows(validation.Y.astype(float))
-        return scores | score_all(shares, P, [name for name in metrics if name not in ours])
-    # Further metrics that need every label are left out; the one that selects cannot be.
-    if metrics[0] not in ours:
-        raise ValidationRowsError(
-            f'{metrics[0]} needs every label; write prediction = "vote_likelihood".'
-        )
-    return scores
 
 
 class _CellSearch:
     """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
-    def __init__(self, cell: Cell, split: Split) -> None:
+    def __init__(self, cell: Cell, split: DataSplit) -> None:
         self.cell = cell
         self.method = cell.method
         self.split = split
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
         self._points: list[tuple[GridIndex, GridPoint]] = []
         # By task and metric: order, score and fit.
-        self._best: dict[Task, dict[str, tuple[Any, float, FittedPoint]]] = {}
+        self._best: dict[Task, dict[str, tuple[Any, float, _FittedPoint]]] = {}
         self._seconds = 0.0
 
-    def add_fit(self, fit: FittedPoint) -> None:
+    def add_fit(self, fit: _FittedPoint) -> None:
         """Score a model, or the learners trained on its output; after a failure the other points
         can still be used."""
         if fit.index[0] not in estimator_indices([self.cell]):  # drawn for another cell
             return
         started = time.process_time()
-        with captured_warnings(self.warnings), self._recording_failures(fit):
-            if fit.error is not None:
-                # Here, so that errors of fits and of scores are recorded in the same way
-                raise fit.error
+        self._warnings += fit.warnings
+        with captured_warnings(self._warnings), self._recording_failures(fit):
+            if isinstance(fit.model, Exception):
+                raise fit.model
             if self.method.is_stepwise:
                 self._score(fit, ["recovery"])
             elif self.method.learner:
@@ -208,151 +155,200 @@ class _CellSearch:
         self._seconds += fit.seconds + time.process_time() - started
 
     @contextmanager
-    def _recording_failures(self, fit: FittedPoint) -> Iterator[None]:
+    def _recording_failures(self, fit: _FittedPoint) -> Iterator[None]:
         try:
             yield
         except Exception as error:
             self._points.append((fit.index, GridPoint(fit.params, error=error_message(error))))
 
-    def _score(self, fit: FittedPoint, tasks: Iterable[Task]) -> None:
+    def _score(self, fit: _FittedPoint, tasks: Iterable[Task]) -> None:
         values: Facts = {}
         for task in tasks:
+            metrics = self.cell.selection.metrics_for(task)
+            scores = {}
             try:
-                scores = (
-                    validation_scores(task, fit.model, self.split, self.cell.selection)
-                    if self.cell.tuned
-                    else {}
-                )
-            except ValidationRowsError as error:  # for one task; the other may still be scored
+                if self.cell.tuned:
+                    scores = self._validation_scores(task, fit.model, metrics)
+            except _ValidationRowsError as error:  # for one task; the other may still be scored
                 values["error"] = str(error)
                 continue
             best = self._best.setdefault(task, {})
-            for metric in self.cell.selection.metrics_for(task):
+            for metric in metrics:
                 value = scores.get(metric, math.nan)
                 values.setdefault(task, value)
                 # Of equal points the first of the grid is selected.
                 found = ((get_metric(metric).sort_key(value), fit.index), value, fit)
-                best[metric] = min(best.get(metric, found), found, key=lambda entry: entry[0])
+                best[metric] = min(best.get(metric, found), found, key=itemgetter(0))
         self._points.append((fit.index, GridPoint(fit.params, **values)))
 
-    def _fit_learners(self, fit: FittedPoint) -> None:
+    def _validation_scores(self, task: Task, model: Any, metrics: list[str]) -> dict[str, float]:
+        """Scores of a fitted model on the rows that select hyperparameters for a task."""
+        validation = self.split.validation
+        selection = self.cell.selection
+        if selection.mode == "logical":
+            return self._label_scores(model, metrics)
+        if task == "prediction":
+            return score_all(validation.truth, model.predict(validation.X), metrics)
+        if selection.recovery_rows == "training":
+            return score_all(self.split.train.truth, model.label_distributions_, metrics)
+        if model.can_enhance:
+            return score_all(validation.truth, model.enhance(validation.X, validation.Y), metrics)
+        try:
+            # A clone, because the fitted model may still be selected.
+            refitted = clone(model).fit(validation.X, validation.Y)
+        except Exception as error:
+            raise _ValidationRowsError(
+                f"{len(validation.Y)} validation rows give no score: {_one_line(error)}"
+            ) from error
+        return score_all(validation.truth, refitted.label_distributions_, metrics)
+
+    def _label_scores(self, model: Any, metrics: list[str]) -> dict[str, float]:
+        """Scores of predictions against 0/1 labels, or against equal degrees of the positive
+        labels, for both tasks."""
+        validation = self.split.validation
+        if not hasattr(model, "predict"):
+            # The same learner with its defaults for every enhancer, so that only what they recover
+            # can differ.
+            model = SABFGS().fit(self.split.train.X, model.label_distributions_)
+        P = model.predict(validation.X)
+        between_degrees = [name for name in metrics if name in METRICS]
+        against_labels = [name for name in metrics if name in LABEL_METRICS]
+        scores = score_all(validation.Y, P, against_labels)
+        if not np.isnan(validation.Y).any():
+            shares = normalize_rows(validation.Y.astype(float))
+            return scores | score_all(shares, P, between_degrees)
+        # Further metrics that need every label are left out; the one that selects cannot be.
+        if metrics[0] in between_degrees:
+            raise _ValidationRowsError(
+                f'{metrics[0]} needs every label; write prediction = "vote_likelihood".'
+            )
+        return scores
+
+    def _fit_learners(self, fit: _FittedPoint) -> None:
         """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
         assert self.method.learner is not None
+        sizes = self.split.sizes
         D = np.asarray(fit.model.label_distributions_, dtype=float)
-        fixed = resolve_params(self.method.learner_params, self.split.sizes)
+        fixed = resolve_params(self.method.learner_params, sizes)
         grid = grid_points(self.method.learner_grid)
-        for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
-            own = resolve_params(grid[index[1]], self.split.sizes)
+        for index in self.cell.grid_indices:
+            if index[0] != fit.index[0]:
+                continue
+            own = resolve_params(grid[index[1]], sizes)
             started = time.process_time()
-            learner = build_estimator(self.method.learner, fixed | own, self.cell.seed).fit(
-                self.split.train.X, D
-            )
+            learner = build_estimator(self.method.learner, fixed | own, self.cell.seed)
+            learner.fit(self.split.train.X, D)
             seconds = fit.seconds + time.process_time() - started
-            params = {f"enhancer__{key}": value for key, value in fit.params.items()}
-            params |= {f"learner__{key}": value for key, value in own.items()}
-            self._score(FittedPoint(index, params, learner, seconds), ["prediction"])
+            params = {}
+            for step, step_params in (("enhancer", fit.params), ("learner", own)):
+                for name, value in step_params.items():
+                    params[f"{step}__{name}"] = value
+            self._score(_FittedPoint(index, params, learner, seconds), ["prediction"])
 
-    def record(self, **circumstances: Any) -> Record:
+    def record(self, **found: Any) -> Record:
         """The record of the cell; only the selected models are scored by all metrics."""
         started = time.process_time()
-        with captured_warnings(self.warnings):
-            if self.method.is_stepwise and (
-                best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)
-            ):
+        found["seconds"] = {"select": 0.0, "fit": 0.0, "predict": 0.0}
+        with captured_warnings(self._warnings):
+            if self.method.is_stepwise and "recovery" in self._best:
                 # Recovery is no task of a pair; from here on its predictions compete.
-                with self._recording_failures(best[2]):
-                    self._fit_learners(best[2])
-            outcomes = {task: self._describe_selected(task) for task in self._best}
+                _, _, fit = self._best.pop("recovery")[self.cell.selection.recovery]
+                with self._recording_failures(fit):
+                    self._fit_learners(fit)
+            is_complete = set(self._best) == set(self.method.tasks)
+            if is_complete:
+                # Both tasks may show different models; the times are those of the one that
+                # predicts, which comes last.
+                for task in self.method.tasks:
+                    self._describe_selected(task, found)
         self._seconds += time.process_time() - started
+        found["seconds"]["select"] = round(self._seconds, 4)
+        grid = []
+        errors = []
         # A path takes its points from all over the grid.
-        grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
-        failed = [point.error for point in grid if point.error]
-        found = circumstances | {
-            "warnings": list(dict.fromkeys(self.warnings))[:5],  # the first different ones
-            "grid": grid,
-            "n_points": len(grid),
-            "seconds": {"select": round(self._seconds, 4), "fit": 0.0, "predict": 0.0},
-        }
-        if set(outcomes) != set(self.method.tasks):
-            return self.cell.record(
-                "failed", failed[0] if failed else "No grid point gave a result.", **found
-            )
-        for task, outcome in outcomes.items():
-            found[task] = outcome.pop("scores")
-            # Both tasks may show different models; the times are those of the one that predicts,
-            # which comes last.
-            found["seconds"] |= outcome.pop("seconds")
-            found |= {key: outcome.pop(key) for key in ("samples", "convergence") if key in outcome}
-            for key, value in outcome.items():
-                found.setdefault(key, {})[task] = value
-        message = (
-            f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}"
-            if failed
-            else ""
-        )
+        for _, point in sorted(self._points, key=itemgetter(0)):
+            grid.append(point)
+            if point.error:
+                errors.append(point.error)
+        found |= {"grid": grid, "n_points": len(grid)}
+        found["warnings"] = list(dict.fromkeys(self._warnings))[:5]  # the first different ones
+        if not is_complete:
+            errors.append("No grid point gave a result.")
+            return self.cell.record("failed", errors[0], **found)
+        message = ""
+        if errors:
+            message = f"{plural(len(errors), 'grid point')} failed, the first with {errors[0]}"
         return self.cell.record("ok", message, **found)
 
-    def _describe_selected(self, task: Task) -> Facts:
-        """Fields of a record, by their names, about the models selected for a task; that of the
-        first metric is shown.
+    def _describe_selected(self, task: Task, found: Facts) -> None:
+        """Fields of the record about the models selected for a task; that of the first metric is
+        shown.
 
         Metrics that selected for themselves have the scores of their own models.
         """
         selected = {metric: fit for metric, (_, _, fit) in self._best[task].items()}
-        describe = self._describe_recovery if task == "recovery" else self._describe_prediction
-        # Several metrics may select the same model.
-        facts = {
-            index: describe(fit.model)
-            for index, fit in {fit.index: fit for fit in selected.values()}.items()
-        }
         first, shown = next(iter(selected.items()))
-        outcome = dict(facts[shown.index])
-        for key in ("scores", "paper_zeros"):
-            outcome[key] = {
-                name: facts[selected.get(name, shown).index][key].get(name) for name in outcome[key]
-            }
+        is_recovery = task == "recovery"
+        part = self.split.train if is_recovery else self.split.test
+        facts = {}
+        seconds = []
+        for fit in selected.values():
+            if fit.index in facts:  # several metrics may select the same model
+                continue
+            started = time.process_time()
+            degrees = fit.model.label_distributions_ if is_recovery else fit.model.predict(part.X)
+            seconds.append(time.process_time() - started)
+            facts[fit.index] = describe_degrees(part, np.asarray(degrees, dtype=float), task)
+        found["seconds"] |= {"fit": round(shown.seconds, 4), "predict": round(seconds[0], 4)}
+        outcome = facts[shown.index]
+        outcome |= {"selected": shown.params, "validation": self._best[task][first][1]}
+        for metric, fit in selected.items():
+            for key in ("scores", "paper_zeros"):
+                if metric in outcome[key]:
+                    outcome[key][metric] = facts[fit.index][key][metric]
         if len(selected) > 1:
             outcome["selected_by_metric"] = {metric: fit.params for metric, fit in selected.items()}
-        outcome["seconds"] = {"fit": round(shown.seconds, 4)} | outcome.get("seconds", {})
-        return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
+        add_facts(found, task, outcome)
+        if is_recovery:
+            found["samples"] = self._describe_rows(shown.model)
+            found["convergence"] = Convergence.from_estimator(shown.model)
 
-    def _describe_recovery(self, model: Any) -> Facts:
+    def _describe_rows(self, model: Any) -> SampleRows:
         train = self.split.train
         shown = slice(None, N_SHOWN)
-        D = np.asarray(model.label_distributions_, dtype=float)
-        truth = None if train.D is None else train.D[shown].round(4).tolist()
+        recovered = np.asarray(model.label_distributions_[shown], dtype=float)
+        found: Facts = {"rows": train.rows[shown].tolist(), "texts": self.split.texts}
+        found["recovered"] = recovered.round(4).tolist()
+        if train.D is not None:
+            found["truth"] = train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
-        labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
-        degrees = D[shown].round(4).tolist()
-        texts = list(self.split.texts)
-        samples = SampleRows(train.rows[shown].tolist(), truth, labels, degrees, texts)
-        return describe_degrees(train, D, "recovery") | {
-            "samples": samples,
-            "convergence": Convergence.from_estimator(model),
-        }
-
-    def _describe_prediction(self, model: Any) -> Facts:
-        test = self.split.test
-        started = time.process_time()
-        P = np.asarray(model.predict(test.X), dtype=float)
-        seconds = {"predict": round(time.process_time() - started, 4)}
-        return {"seconds": seconds} | describe_degrees(test, P, "prediction")
+        if not np.isnan(train.Y[shown]).any():
+            found["logical"] = train.Y[shown].astype(int).tolist()
+        return SampleRows(**found)
 
 
 def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
     """Scores by every metric; where the true degrees are unknown, degrees to compare with those of
     other methods."""
-    # Recovered degrees were learned from the 0/1 labels of the same rows.
-    scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
+    facts: Facts = {"scores": {}, "paper_zeros": {}}
     if part.D is None:
-        return {
-            "scores": scores,
-            "paper_zeros": {},
-            "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist(),
-        }
-    zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
-    paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
-    return {"scores": score_all(part.D, degrees, list(METRICS)) | scores, "paper_zeros": paper}
+        facts["degrees"] = degrees[:_N_DEGREES_KEPT].round(4).tolist()
+    else:
+        zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
+        facts["scores"] = score_all(part.D, degrees, list(METRICS))
+        facts["paper_zeros"] = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
+    # Recovered degrees were learned from the 0/1 labels of the same rows.
+    if task == "prediction":
+        facts["scores"] |= score_all(part.Y, degrees, list(LABEL_METRICS))
+    return facts
+
+
+def add_facts(found: Facts, task: str, facts: Facts) -> None:
+    """Add facts about a task to the fields of a record: scores are a field of their own, other
+    fields are mappings by task."""
+    found[task] = facts.pop("scores")
+    for field_name, value in facts.items():
+        found.setdefault(field_name, {})[task] = value
 
 
 @contextmanager
@@ -365,11 +361,9 @@ def captured_warnings(messages: list[str]) -> Iterator[None]:
         try:
             yield
         finally:  # a fit that fails may have warned before
-            messages += [
-                _one_line(entry.message)
-                for entry in caught
-                if not issubclass(entry.category, _DROPPED_WARNINGS)
-            ]
+            for entry in caught:
+                if not issubclass(entry.category, _DROPPED_WARNINGS):
+                    messages.append(_one_line(entry.message))
 
 
 def error_message(error: Exception) -> str:

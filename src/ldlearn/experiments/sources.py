@@ -11,30 +11,28 @@ import scipy.sparse
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetError, DatasetNotHereError, LabelDataset
-from ldlearn.experiments.toml_table import PlanError, Settings, TomlTable, option
+from ldlearn.experiments.toml_table import (
+    PlanError,
+    Settings,
+    TomlTable,
+    ValidNames,
+    describe_spec,
+    option,
+)
 from ldlearn.tables import ColumnOptions, PreparedTable, ReadingOptions, prepare_table
 from ldlearn.tables.files import Dialect, OnMessage, sha256_of
 
 AnyDataset = LabelDataset | PreparedTable
 
-GENERATORS: dict[str, Callable[..., LabelDataset]] = {
+_GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
 VOTES = "votes"  # the rule that draws labels, anew for each repeat
 _DIALECT_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
-_TABLE_KEYS = (
-    "blank",
-    "empty_rows",
-    "id",
-    "groups",
-    "numeric",
-    "categorical",
-    "datetime",
-    "text",
-    "ignore",
-)
+_TYPE_KEYS = ("numeric", "categorical", "datetime", "text", "ignore")
+_TABLE_KEYS = (*_READ_KEYS, "blank", "empty_rows", "id", "groups", *_TYPE_KEYS)
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,15 @@ class DatasetSpec:
         Of the catalogue, or free if there is a ``path`` or a ``generator``.
     rows : int or None
         Use only this many rows, drawn with the seed of the protocol.
-    path, sha256, read : file, its checksum and the keyword arguments of `ldlearn.datasets.read_dataset`
+    path, sha256, read
+        File, its checksum and the keyword arguments of `ldlearn.datasets.read_dataset`.
     preprocess : bool
         Whether the columns of the file are treated as `ldlearn fit` treats them: texts, dates,
         missing values; what is learned from them is learned from the training rows. Then ``read``
         has those of `ldlearn.tables.prepare_table`.
-    generator, params : {"artificial", "label_distributions"} and the arguments of that function of `ldlearn.datasets`
+    generator, params
+        ``"artificial"`` or ``"label_distributions"``, and the arguments of that function of
+        `ldlearn.datasets`.
     binarisation : dict
         Rule and parameters that replace those of the protocol for this data set.
     """
@@ -74,7 +75,7 @@ class DatasetSpec:
     sha256: str | None = option(None)
     read: Settings = field(default_factory=dict)
     preprocess: bool = option(False, kind=bool)
-    generator: str | None = option(None, valid=GENERATORS)
+    generator: str | None = option(None, valid=_GENERATORS)
     params: Settings = field(default_factory=dict)
     binarisation: Settings = field(default_factory=dict)
 
@@ -82,13 +83,7 @@ class DatasetSpec:
         """The table of a plan that describes it."""
         content = asdict(self)
         content |= content.pop("read") | content.pop("binarisation")
-        del content["name"]
-        # 0 equals False, and is a value.
-        return {
-            key: value
-            for key, value in content.items()
-            if value is not False and value not in (None, {})
-        }
+        return describe_spec(content)
 
     def load(self, seed: int = 0, *, needs_truth: bool = True) -> AnyDataset:
         """Read or generate the data.
@@ -108,20 +103,20 @@ class DatasetSpec:
         data = self._load()
         if data.D is None and needs_truth:
             raise DatasetError(
-                f'{self.name!r} has no degrees to select by; write mode = "logical" under [selection].'
+                f'{self.name!r} has no degrees to select by; write mode = "logical" under '
+                "[selection]."
             )
         if isinstance(data, LabelDataset):
             _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
             return data
         # The first of one permutation: more rows of the same seed only add to fewer.
-        return data.take(
-            np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows])
-        )
+        rows = np.random.default_rng(seed).permutation(data.n_samples)[: self.rows]
+        return data.take(np.sort(rows))
 
     def _load(self) -> AnyDataset:
         if self.generator is not None:
-            return GENERATORS[self.generator](**self.params)
+            return _GENERATORS[self.generator](**self.params)
         if self.path is None:
             # A run never downloads; an absent data set is recorded as missing, and tried again by
             # the next run.
@@ -150,9 +145,8 @@ class DatasetSpec:
         )
 
 
-_LARGEST = np.float64(
-    1e100
-)  # of a feature; as a Python float it would overflow in comparisons with float32
+# Of a feature; as a Python float it would overflow in comparisons with float32.
+_LARGEST = np.float64(1e100)
 
 
 def _check_features(data: LabelDataset) -> None:
@@ -162,17 +156,16 @@ def _check_features(data: LabelDataset) -> None:
     if (np.abs(values) <= _LARGEST).all():
         return
     rows, columns, values = scipy.sparse.find(data.X)
-    invalid = ~(
-        np.abs(values) <= _LARGEST
-    )  # "not at most", since NaN is not larger than anything either
+    # "not at most", since NaN is not larger than anything either.
+    invalid = ~(np.abs(values) <= _LARGEST)
     row, column = min(zip(rows[invalid], columns[invalid], strict=True))
-    problem = (
-        "the value is missing; fill it in"
-        if np.isnan(data.X[row, column])
-        else "the value is too large"
+    problem = "the value is too large"
+    if np.isnan(data.X[row, column]):
+        problem = "the value is missing; fill it in"
+    raise DatasetError(
+        f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}: {problem}, or "
+        "leave the row out."
     )
-    where = f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}"
-    raise DatasetError(f"{where}: {problem}, or leave the row out.")
 
 
 def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
@@ -190,7 +183,9 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
 
 def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     options = table.get_options(DatasetSpec)
-    path, generator, preprocess = (options.get(key) for key in ("path", "generator", "preprocess"))
+    path = options.get("path")
+    generator = options.get("generator")
+    preprocess = options.get("preprocess")
     if path is None and generator is None:
         try:
             datasets.dataset_name(name)
@@ -207,12 +202,13 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
         if given not in (None, checksum):
             problem = f"the file {file} has changed; remove the key to use it as it is."
             raise table.error("sha256", problem)
-        read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
-        read = {key: table.get_raw(key) for key in read_keys if key in table}
-        options |= {"path": str(file), "sha256": checksum, "read": read}
-    parameters = inspect.signature(GENERATORS[generator]).parameters if generator else {}
+        keys = _TABLE_KEYS if preprocess else _READ_KEYS
+        options |= {"path": str(file), "sha256": checksum, "read": table.get_present(keys)}
+    parameters: ValidNames = ()
+    if generator is not None:
+        parameters = inspect.signature(_GENERATORS[generator]).parameters
     params = table.get_table("params").entries(parameters, "parameter")
     # As written, which is part of a cell's key.
-    binarisation = {key: table.get_raw(key) for key in table.get_options(Binarisation)}
+    binarisation = table.get_present(table.get_options(Binarisation))
     table.check_all_read()
     return DatasetSpec(name, params=params, binarisation=binarisation, **options)

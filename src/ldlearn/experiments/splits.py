@@ -1,7 +1,7 @@
 """Splitting, binarising and scaling the rows of a data set for one repeat."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,30 +53,30 @@ class SplitPart:
 
 
 @dataclass(frozen=True)
-class Split:
+class DataSplit:
     """Training, validation and test part, and the texts or some features of the first training
     rows."""
 
     train: SplitPart
     validation: SplitPart
     test: SplitPart
-    texts: Sequence[str] = ()
+    texts: list[str] = field(default_factory=list)
 
     @property
     def constant_labels(self) -> NDArray[np.bool_]:
         """The labels that are 0 in all rows, or 1, as far as they are observed."""
         Y = np.vstack([self.train.Y, self.validation.Y, self.test.Y])
-        return np.asarray(~((Y == 0).any(axis=0) & (Y == 1).any(axis=0)))
+        return ~((Y == 0).any(axis=0) & (Y == 1).any(axis=0))
 
     @property
     def sizes(self) -> dict[str, int]:
         """Numbers of rows, features and labels, as records name them."""
-        rows = {
-            f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")
-        }
-        return rows | {
-            "n_features": int(self.train.X.shape[1]),
-            "n_labels": int(self.train.Y.shape[1]),
+        return {
+            "n_train": len(self.train.rows),
+            "n_validation": len(self.validation.rows),
+            "n_test": len(self.test.rows),
+            "n_features": self.train.X.shape[1],
+            "n_labels": self.train.Y.shape[1],
         }
 
 
@@ -96,20 +96,20 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
         # The same parts as those of LabelDataset.split with this seed.
         return split_rows(n, protocol.shares, protocol.seed + repeat)
     shuffle, fold = divmod(repeat, protocol.folds)
-    folds = np.array_split(
-        np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds
-    )
+    shuffled = np.random.default_rng(protocol.seed + shuffle).permutation(n)
+    folds = np.array_split(shuffled, protocol.folds)
     test = folds.pop(fold)
     # Shuffled again: the folds are in one order, and the last rows of it would be validation rows
     # in every fold.
     rest = np.concatenate(folds)
     shares = (1.0 - protocol.validation, protocol.validation)
-    return [*(rest[rows] for rows in split_rows(len(rest), shares, [protocol.seed, repeat])), test]
+    train, validation = split_rows(len(rest), shares, [protocol.seed, repeat])
+    return [rest[train], rest[validation], test]
 
 
 def make_split(
     data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False
-) -> Split:
+) -> DataSplit:
     """The three parts of a repeat, scaled with the statistics of the training part.
 
     Parameters
@@ -122,64 +122,66 @@ def make_split(
     sparse : bool, default=False
         Whether the numbers of a table may come as CSR matrices.
     """
-    D = None if data.D is None else check_distributions(data.D)
-    Y = _given_labels(data, spec) if D is None else _binarize_degrees(D, spec, protocol, repeat)
-    groups = data.groups if isinstance(data, PreparedTable) else None
-    groups = np.arange(data.n_samples) if groups is None else join_groups(groups)
+    if data.D is None:
+        D = None
+        Y = _given_labels(data, spec)
+    else:
+        D = check_distributions(data.D)
+        Y = _binarize_degrees(D, spec, protocol, repeat)
+    groups = np.arange(data.n_samples)
+    if isinstance(data, PreparedTable) and data.groups is not None:
+        groups = join_groups(data.groups)
     n_groups = count_groups(groups)
     rows = [rows_of_groups(groups, part) for part in protocol_rows(protocol, repeat, n_groups)]
-    for part, found in zip(("training", "validation", "test"), rows, strict=True):
-        if not len(found):
-            together = (
-                ""
-                if n_groups == data.n_samples
-                else f", which form {n_groups} groups that stay together"
-            )
-            problem = f"has no rows; it has only {data.n_samples} in all{together}."
-            raise InputError(f"The {part} part of {spec.name!r} {problem}")
+    for name, part in zip(("training", "validation", "test"), rows, strict=True):
+        if not len(part):
+            problem = f"has no rows; it has only {data.n_samples} in all"
+            if n_groups < data.n_samples:
+                problem += f", which form {n_groups} groups that stay together"
+            raise InputError(f"The {name} part of {spec.name!r} {problem}.")
     if isinstance(data, PreparedTable):
         # A table scales its columns itself, and learns everything it needs from the training rows.
         features = data.features(*rows, sparse=sparse)
     else:
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
-    parts = zip(rows, features, strict=True)
-    train, validation, test = (
-        SplitPart(part, X, Y[part], None if D is None else D[part]) for part, X in parts
-    )
-    return Split(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
+    parts = []
+    for part, X in zip(rows, features, strict=True):
+        parts.append(SplitPart(part, X, Y[part], None if D is None else D[part]))
+    train, validation, test = parts
+    return DataSplit(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
 
 
 def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
     """What a reader can recognise rows by: the text, or else the first features."""
     names: Sequence[str]
+    cells: Iterable[Sequence[Any]]
     if isinstance(data, PreparedTable):
         frame = data.frame.iloc[rows]
-        texts = data.types.select(ColumnType.TEXT)
-        names = texts[:1] or tuple(frame.columns[:_FEATURES_SHOWN])
-        cells = list(zip(*(np.asarray(frame[name]).tolist() for name in names), strict=True))
-        if texts:
-            return [str(text) for (text,) in cells]
+        for name in data.types.select(ColumnType.TEXT):
+            return list(map(str, frame[name]))
+        names = frame.columns[:_FEATURES_SHOWN]
+        cells = zip(*(np.asarray(frame[name]).tolist() for name in names), strict=True)
     else:
-        shown = data.take(rows)
-        if shown.texts:
-            return list(shown.texts)
-        names = data.feature_names[:_FEATURES_SHOWN]
-        cells = to_dense(shown.X[:, :_FEATURES_SHOWN]).tolist()
-    return [
-        ", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True))
-        for row in cells
-    ]
+        if data.texts:
+            return [data.texts[row] for row in rows]
+        names = data.feature_names
+        cells = to_dense(data.X[rows, :_FEATURES_SHOWN]).tolist()
+    described = []
+    for row in cells:
+        described.append(", ".join(map("{} {}".format, names, map(format_value, row))))
+    return described
 
 
 def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     """0/1 labels, NaN where they are not observed."""
-    Y: NDArray[Any] = np.asarray(data.Y)
+    Y = np.asarray(data.Y)
     empty = ~Y.any(axis=1)  # NaN counts as True: the label may be positive
     if empty.any():
-        where = describe_rows(
-            empty, data.frame.index if isinstance(data, PreparedTable) else range(1, len(Y) + 1)
-        )
+        rows: Sequence[Any] = range(1, len(Y) + 1)
+        if isinstance(data, PreparedTable):
+            rows = data.frame.index
+        where = describe_rows(empty, rows)
         raise InputError(f"{spec.name!r}, {where}: no label is 1; drop such rows.")
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
@@ -189,14 +191,14 @@ def _binarize_degrees(
 ) -> NDArray[np.int8]:
     rule = replace(protocol, **spec.binarisation)  # a data set may have its own
     if rule.rule == VOTES:
-        return make_logical_labels(
-            D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat
-        )
+        seed = protocol.seed + repeat
+        return make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=seed)
     Y = binarize(D, rule.rule, delta=rule.threshold, total=rule.total, k=rule.k)
-    empty = int((Y.sum(axis=1) == 0).sum())
+    empty = (Y.sum(axis=1) == 0).sum()
     if empty:
         raise InputError(
-            f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold."
+            f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its "
+            "threshold."
         )
     return Y
 
@@ -208,11 +210,9 @@ def _copy_floats(X: Any) -> Any:
 
 
 def _make_scaler(scaling: str, X: Any) -> Any:
+    is_sparse = sparse.issparse(X)  # centring would make it dense
     if scaling == "none":
         return FunctionTransformer()  # changes nothing
     if scaling == "minmax":
-        # MinMaxScaler would make a sparse matrix dense.
-        return MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
-    return StandardScaler(
-        with_mean=not sparse.issparse(X)
-    )  # centring would make a sparse matrix dense
+        return MaxAbsScaler() if is_sparse else MinMaxScaler()
+    return StandardScaler(with_mean=not is_sparse)

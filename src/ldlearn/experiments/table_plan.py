@@ -14,6 +14,7 @@ from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
+from ldlearn.experiments.toml_table import Settings
 from ldlearn.joint import DLDL
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
@@ -21,21 +22,15 @@ from ldlearn.tables.files import OnMessage, warn
 from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
-VOTE_LINK = "FromClassifier votes"  # with the link "votes"
-CLASSIFIERS = ("FromClassifier", VOTE_LINK)
+_VOTE_LINK = "FromClassifier votes"  # with the link "votes"
+CLASSIFIERS = ("FromClassifier", _VOTE_LINK)
 _CONSTANT_PREDICTORS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
 # The default for each meaning of 0: joint models, a plain classifier with both links, two steps,
 # and constants.
-METHODS = {
-    "none": (
-        "DLDL",
-        "VoteLDL",
-        *CLASSIFIERS,
-        "PriorLE+SABFGS",
-        "UniformLE+SABFGS",
-        *_CONSTANT_PREDICTORS,
-    ),
-    "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANT_PREDICTORS),
+_JOINT = ("DLDL", "VoteLDL", *CLASSIFIERS)
+_METHODS = {
+    "none": (*_JOINT, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
+    "less": (*_JOINT, "LP+SABFGS", *_CONSTANT_PREDICTORS),
 }
 
 
@@ -78,42 +73,41 @@ def plan_for_table(
     """
     # Up to the first point, as in data.csv.gz; a name that begins with one leaves nothing.
     name = Path(path).name.partition(".")[0] or "table"
-    given = {key: value for key, value in (columns or {}).items() if value is not None}
-    source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels, **given}
-    plan = Plan.from_dict(
-        {
-            "name": name,
-            "protocol": {"repeats": repeats, "seed": seed},
-            "selection": {"mode": "logical"},  # nothing is tuned
-            "datasets": {name: source},
-            "methods": dict(
-                _plan_entry(name, zeros) for name in methods or METHODS[zeros or "none"]
-            ),
-        }
-    )
+    source = {"path": str(Path(path).resolve()), "preprocess": True, "labels": labels}
+    for key, value in (columns or {}).items():
+        if value is not None:
+            source[key] = value
+    entries = [_plan_entry(written, zeros) for written in methods or _METHODS[zeros or "none"]]
+    content = {
+        "name": name,
+        "protocol": {"repeats": repeats, "seed": seed},
+        "selection": {"mode": "logical"},  # nothing is tuned
+        "datasets": {name: source},
+        "methods": dict(entries),
+    }
+    plan = Plan.from_dict(content)
     table = plan.datasets[0].prepare(on_message)
     if zeros is None and on_message is not None and table.Y is not None:
         TableLabels(table.label_names, table.Y, None).report_zeros(DLDL(), on_message)
     if on_message is not None:
         for message in describe_repeated_rows(table.repeated_rows, table.n_samples):
             on_message(message)
-    has_truth = table.D is not None
+    compared = {method.name: method for method in plan.methods}
+    metrics: Sequence[str] = LABEL_HEADLINE
     protocol = plan.protocol
-    if has_truth and table.counts is not None:
-        protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
-    # The enhancers of pairs are methods of their own, to compare what they recover.
-    alone = {
-        pair.estimator: replace(pair, name=pair.estimator, learner=None)
-        for pair in plan.methods
-        if pair.learner
-    }
+    if table.D is not None:
+        metrics = HEADLINE_METRICS
+        if table.counts is not None:
+            protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
+        # The enhancers of pairs are methods of their own, to compare what they recover.
+        for pair in plan.methods:
+            if pair.learner:
+                compared[pair.estimator] = replace(pair, name=pair.estimator, learner=None)
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable_methods(
-            [*plan.methods, *(alone.values() if has_truth else ())], table, on_message or warn
-        ),
-        metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
+        methods=_usable_methods(list(compared.values()), table, on_message or warn),
+        metrics=tuple(metrics),
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
@@ -125,20 +119,23 @@ def _usable_methods(
     """The methods without those that need every label, if some are unknown."""
     if table.Y is None or not np.isnan(table.Y).any():
         return tuple(methods)
-    # Only the first step sees the labels; a learner sees recovered degrees.
-    usable = tuple(
-        method for method in methods if get_tags(find_estimator(method.estimator)()).unknown_labels
-    )
-    names = ", ".join(method.name for method in methods if method not in usable)
+    usable = []
+    left_out = []
+    for method in methods:
+        # Only the first step sees the labels; a learner sees recovered degrees.
+        if get_tags(method.steps[0]()).unknown_labels:
+            usable.append(method)
+        else:
+            left_out.append(method.name)
+    names = ", ".join(left_out)
     if not usable:
         raise InputError(
             f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can."
         )
     if names:
-        on_message(
-            f"some labels are unknown, and methods that need all of them are left out: {names}."
-        )
-    return usable
+        problem = "some labels are unknown, and methods that need all of them are left out"
+        on_message(f"{problem}: {names}.")
+    return tuple(usable)
 
 
 def _describe_labels(table: PreparedTable) -> str:
@@ -153,35 +150,37 @@ def _describe_labels(table: PreparedTable) -> str:
 def describe_ranking(plan: Plan, records: Sequence[Record]) -> str:
     """The three highest scores of predictions, as a fact about test rows; empty if no method has
     finished."""
-    logical = plan.metrics == LABEL_HEADLINE
-    metric = get_metric("vote_likelihood" if logical else "intersection")
+    metric = get_metric("intersection")
+    caveat = ""
+    if plan.metrics == LABEL_HEADLINE:
+        metric = get_metric("vote_likelihood")
+        caveat = "; a higher likelihood of 0/1 labels does not show better degrees"
     table = Results(records).table("prediction", metric)
     if table is None or not table.ranked:
         return ""
-    dataset = plan.datasets[0].name
-    listed = ", ".join(
-        f"{method.name} {table.score(method.name, dataset).mean:.3f}" for method in table.ranked[:3]
-    )
-    caveat = "; a higher likelihood of 0/1 labels does not show better degrees" if logical else ""
-    return f"Highest {metric.title.lower()} on test rows: {listed}{caveat}."
+    shown = []
+    for method in table.ranked[:3]:
+        score = table.score(method.name, plan.datasets[0].name)
+        shown.append(f"{method.name} {score.mean:.3f}")
+    return f"Highest {metric.title.lower()} on test rows: {', '.join(shown)}{caveat}."
 
 
-def _plan_entry(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
+def _plan_entry(written: str, zeros: str | None) -> tuple[str, Settings]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
     estimator = make_predictor(written.removesuffix(" votes"), logical=False)
     if estimator.kind == "learner":
         raise ParameterError(
             f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS."
         )
-    first, *learner = method_name(estimator).split("+")
-    params: dict[str, Any] = {"link": "votes"} if written == VOTE_LINK else {}
-    if zeros is not None and "zeros" in find_estimator(first)().get_params():
+    steps = method_name(estimator).split("+")
+    name = " + ".join(step.rpartition(":")[2] for step in steps)
+    params = {}
+    if written == _VOTE_LINK:
+        name = _VOTE_LINK
+        params["link"] = "votes"
+    if zeros is not None and "zeros" in find_estimator(steps[0])().get_params():
         params["zeros"] = zeros
-    name = (
-        VOTE_LINK
-        if written == VOTE_LINK
-        else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
-    )
-    return name, {"estimator": first, "params": params} | (
-        {"learner": learner[0]} if learner else {}
-    )
+    entry: Settings = {"estimator": steps[0], "params": params}
+    if len(steps) > 1:
+        entry["learner"] = steps[1]
+    return name, entry

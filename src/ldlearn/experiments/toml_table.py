@@ -1,14 +1,14 @@
 """Tables of a plan file (TOML), read key by key: every error names its key, unknown keys are
 errors."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, Self
 
 from ldlearn._messages import suggest_name
 from ldlearn.exceptions import InputError
 
-Names = Collection[str]
+ValidNames = Collection[str]
 Settings = dict[str, Any]  # values by their keys in a plan
 
 
@@ -20,6 +20,16 @@ def option(default: Any, **checks: Any) -> Any:
     """A field of a dataclass that a plan can set, with the keyword arguments of `TomlTable.get`
     that check it."""
     return field(default=default, metadata={"kind": str} | checks)
+
+
+def describe_spec(content: Settings) -> Settings:
+    """The table of a plan for the fields of a dataclass: without its name and what is not set."""
+    del content["name"]
+    for key, value in list(content.items()):
+        # 0 equals False, and is a value.
+        if value is None or value is False or value == {}:
+            del content[key]
+    return content
 
 
 class TomlTable:
@@ -47,12 +57,11 @@ class TomlTable:
         """The error for a key."""
         return PlanError(f"{self.full_key(key)}: {message}")
 
-    def check_name(self, key: str, name: str, valid: Names, what: str = "") -> None:
+    def check_name(self, key: str, name: str, valid: ValidNames, what: str = "") -> None:
         """Refuse a name under a key that is not valid."""
         if name not in valid:
-            raise self.error(
-                key, f"there is no {what or key} {name!r}; {suggest_name(name, valid)}"
-            )
+            advice = suggest_name(name, valid)
+            raise self.error(key, f"there is no {what or key} {name!r}; {advice}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
@@ -62,6 +71,10 @@ class TomlTable:
         self._read.append(key)
         return self._content.get(key, default)
 
+    def get_present(self, keys: Iterable[str]) -> Settings:
+        """The values of those keys that the table has, as they stand."""
+        return {key: self.get_raw(key) for key in keys if key in self}
+
     def get(
         self,
         key: str,
@@ -69,7 +82,7 @@ class TomlTable:
         kind: type = str,
         *,
         limit: float = 1,
-        valid: Names = (),
+        valid: ValidNames = (),
         what: str = "",
     ) -> Any:
         """A checked value, or the default.
@@ -89,18 +102,18 @@ class TomlTable:
         value = self.get_raw(key, default)
         if value is None:
             return None
-        is_number = isinstance(value, (int, float)) and not isinstance(
-            value, bool
-        )  # Python counts true as a number
-        expected, fits = {
-            str: ("text", isinstance(value, str)),
-            bool: ("true or false", isinstance(value, bool)),
-            int: (
-                f"a whole number of at least {limit}",
-                is_number and isinstance(value, int) and value >= limit,
-            ),
-            float: (f"a number from 0 to {limit:g}", is_number and 0 <= value <= limit),
-        }[kind]
+        # By type, since true is an int in Python.
+        fits = type(value) is kind
+        if kind is str:
+            expected = "text"
+        elif kind is bool:
+            expected = "true or false"
+        elif kind is int:
+            expected = f"a whole number of at least {limit}"
+            fits = fits and value >= limit
+        else:
+            expected = f"a number from 0 to {limit:g}"
+            fits = type(value) in (int, float) and 0 <= value <= limit
         if not fits:
             raise self.error(key, f"expected {expected}, got {value!r}.")
         if valid:
@@ -115,7 +128,7 @@ class TomlTable:
         return {key: self.get(key, **checks) for key, checks in options.items() if key in self}
 
     def get_texts(
-        self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = ""
+        self, key: str, default: Sequence[str] = (), valid: ValidNames = (), what: str = ""
     ) -> tuple[str, ...]:
         """A list of strings, among the valid ones if these are given; one string counts as a list
         of one."""
@@ -131,7 +144,7 @@ class TomlTable:
         """A table inside this one, empty if absent."""
         return type(self)(self.get_raw(key, {}), self.full_key(key))
 
-    def entries(self, valid: Names | None = None, what: str = "") -> Settings:
+    def entries(self, valid: ValidNames | None = None, what: str = "") -> Settings:
         """All keys and values, which count as read; keys must be among the valid ones, if these are
         given."""
         for key in self._content:
@@ -144,6 +157,5 @@ class TomlTable:
         """Refuse keys that were not read."""
         for key in self._content:
             if key not in self._read:
-                raise self.error(
-                    key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}"
-                )
+                known = dict.fromkeys(self._read)
+                raise self.error(key, f"unknown key; {suggest_name(key, known)}")
