@@ -115,10 +115,10 @@ class _DelimitedSource(Source):
         kinds = dict(kinds)
         texts = set()
         for i in kinds:
-            if self.names[i] == self.input.list_column:
-                kinds[i] = "text"
             has_codes = any(has_leading_zero(row[i]) for row in self._first_rows if i < len(row))
-            if has_codes or kinds[i] == "text":
+            if has_codes or self.names[i] == self.input.list_column:
+                kinds[i] = "text"
+            if kinds[i] == "text":
                 texts.add(i)
         pandas = import_pandas()
         options: dict[str, Any] = {}
