@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_columns, find_marked_labels
-from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput, is_gzip
+from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput
 from ldlearn.tables.options import Columns
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -22,7 +22,7 @@ CHUNK_ROWS = 8192
 _CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 ROW_BYTES = 16  # beside its cells: its number, and its degrees
 # Not of memory: each takes about 3 ms of work, so that 4,000 take 12 s.
-_TEXT_COLUMN_BYTES = 32 << 10
+TEXT_COLUMN_BYTES = 32 << 10
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 
@@ -54,9 +54,6 @@ class Source:
         row below it is row 2; rows of formats without a header, such as arrays, count from 1.
     cell_bytes : int
         What a cell of a frame takes, with the object that it may refer to.
-    text_bytes : int
-        Length of the texts so far, if several cells refer to one: it is in memory once, but work on
-        it is not.
     """
 
     names: list[str]
@@ -67,7 +64,6 @@ class Source:
     decimal: str | None
     texts: Mapping[str, str] = {}
     cell_bytes: ClassVar[int] = 8
-    text_bytes: int = 0
 
     def __init__(self, opened: OpenInput) -> None:
         self.opened = opened
@@ -113,10 +109,10 @@ class Source:
             raise TableError("the table has no rows.")
         if len(tables) > 1:
             return import_pandas().concat(tables)
-        # A file of sparse columns is one block.
-        if isinstance(tables[0], SparseTable) and not sparse:
-            return tables[0].to_frame()
-        return tables[0]
+        table = tables[0]  # a file of sparse columns is one block
+        if isinstance(table, SparseTable) and not sparse:
+            table = table.to_frame()
+        return table
 
     def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
         positions: dict[str, int] = {}
@@ -154,16 +150,11 @@ class Source:
             # Rows that are not kept take time: a million of them about a second.
             needed += ROW_BYTES * times * len(dense) + self.cell_bytes * dense.size
             texts = dense.select_dtypes(object)
-            self._check_text_columns(texts.shape[1])
-            # Other files are as long as their texts, and streams give them back.
-            if times == 1 and is_gzip(self.input.table):
-                needed += sum(map(text_length, texts.to_numpy().ravel()))
-            self.budget.check(needed + self.text_bytes, times)
+            self.budget.check_columns(texts.shape[1], TEXT_COLUMN_BYTES)
+            # Cells may refer to one text: it is in memory once, but work on it is not.
+            needed += sum(map(_text_length, texts.to_numpy().ravel()))
+            self.budget.check(needed, times)
             yield block
-
-    def _check_text_columns(self, count: int) -> None:
-        """Refuse so many columns of texts, each of which takes work of its own."""
-        self.budget.check_columns(count, _TEXT_COLUMN_BYTES)
 
     def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find marked labels."""
@@ -213,12 +204,13 @@ def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
     values = np.fromiter(cells, dtype=object, count=len(cells))
     if kind == "any" and set(map(type, cells)) <= {int, float, type(None)}:
         with suppress(OverflowError):  # an integer no float can hold
-            return values.astype(np.float64)
+            values = values.astype(np.float64)
     return values
 
 
-def text_length(cell: object) -> int:
-    """Characters of a cell that is a text."""
+def _text_length(cell: object) -> int:
+    if isinstance(cell, list):
+        return sum(map(_text_length, cell))
     return len(cell) if isinstance(cell, str) else 0
 
 
@@ -243,11 +235,8 @@ def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     """The numbers of a frame whose columns have these names in messages; or all are float32."""
     dtypes = list(frame.dtypes)
     if all(dtype.kind in "biuf" for dtype in dtypes):
-        return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
-    columns = []
-    for j, name in enumerate(names):
-        columns.append(to_numbers(frame.iloc[:, j], name))
-    return np.column_stack(columns)
+        return frame.to_numpy(dtype=np.result_type(np.float32, *dtypes))
+    return np.column_stack([to_numbers(frame.iloc[:, j], name) for j, name in enumerate(names)])
 
 
 @dataclass(frozen=True)
@@ -284,7 +273,7 @@ class SparseTable:
     def density(self) -> float:
         """Share of the numbers that are not 0."""
         # As floats: the product of both lengths may exceed every integer type.
-        return float(self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float)))
+        return self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float))
 
     @property
     def iloc(self) -> _RowIndexer:
