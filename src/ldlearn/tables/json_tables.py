@@ -53,11 +53,11 @@ class _JsonSource(RowSource):
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
-            parts = cell if isinstance(cell, list) else [cell]
+            parts = cell if isinstance(cell, list) else ()
             if isinstance(cell, dict) or any(isinstance(part, dict | list) for part in parts):
+                problem = "neither a number nor a text"
                 advice = "`ldlearn import` makes a table of annotations."
-                problem = f"neither a number nor a text; {advice}"
-                raise TableError(problem, row=number, column=name)
+                raise TableError(f"{problem}; {advice}", row=number, column=name)
         return as_column(cells, kind)
 
 
@@ -80,7 +80,7 @@ def parse_list(opened: OpenInput) -> list[dict[str, Any]]:
     opened.budget.check(opened.budget.size)
     found = _parse_json(opened.budget, opened.file.read(), "file")
     rows = found if isinstance(found, list) else [found]
-    if not any(rows) or not all(isinstance(row, dict) for row in rows):
+    if not any(rows) or set(map(type, rows)) != {dict}:
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
@@ -100,10 +100,9 @@ def _write_lines(output: TableOutput, tables: Iterator[Table]) -> None:
     for table in tables:
         columns = [column.tolist() for column in table.values()]
         for cells in zip(*columns, strict=True):
-            row = dict(zip(table, cells, strict=True))
-            for name, value in row.items():
-                if value != value:
-                    row[name] = None
+            row = {}
+            for name, cell in zip(table, cells, strict=True):
+                row[name] = cell if cell == cell else None
             try:
                 line = json.dumps(row, ensure_ascii=False, allow_nan=False)
             except ValueError:

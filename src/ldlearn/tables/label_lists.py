@@ -58,8 +58,9 @@ def expand_label_list(
     """
     if len(labels) != 1 or not _holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
-            problem = f"{format_list(labels)} hold numbers."
-            raise TableError(f"separator is for one label column of texts; {problem}")
+            raise TableError(
+                f"separator is for one label column of texts; {format_list(labels)} hold numbers."
+            )
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
@@ -79,20 +80,17 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     if isinstance(table, SparseTable):
         return replace(table, frame=with_label_columns(table.frame, found, names))
     cells = _parse_cells(table[found.column], found)
-    known = set(names)
     for row, cell in zip(table.index, cells, strict=True):
-        for name in cell:
-            if name not in known:
-                problem = f"{name!r} is not one of the labels {format_list(names)}"
-                advice = "correct it, or fit again."
-                raise TableError(f"{problem}; {advice}", row=row, column=found.column)
-    binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
-    Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
+        for name in set(cell).difference(names):
+            problem = f"{name!r} is not one of the labels {format_list(names)}"
+            advice = "correct it, or fit again."
+            raise TableError(f"{problem}; {advice}", row=row, column=found.column)
+    binarizer = MultiLabelBinarizer(classes=list(names))
+    Y = binarizer.fit_transform(cells).astype(np.float64)
     rest = table.drop(columns=[found.column])
-    for name in names:
-        if name in rest.columns:
-            problem = f"the label {name!r} is the name of a column too; rename one."
-            raise TableError(problem, column=found.column)
+    for name in rest.columns.intersection(names):
+        problem = f"the label {name!r} is the name of a column too; rename one."
+        raise TableError(problem, column=found.column)
     pandas = import_pandas()
     indicators = pandas.DataFrame(Y, index=table.index, columns=list(names))
     return pandas.concat([rest, indicators], axis=1)
@@ -100,8 +98,6 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
 
 def _holds_lists(series: Any, separator: str | None = None) -> bool:
     """Whether a label column holds texts other than yes/no, or lists."""
-    if getattr(series.dtype, "kind", "O") in "biufc":
-        return False
     others = series[~is_missing(series) & ~series.map(is_label_word).to_numpy(dtype=bool)]
     if separator is not None and others.astype(str).str.contains(separator, regex=False).any():
         return True  # 2,9 may be a number

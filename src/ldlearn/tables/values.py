@@ -93,12 +93,9 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
         the only currency.
     """
     numbers = _parse_plain_numbers(series)
-    if _is_plain_number(series):
-        return _NumberColumn(numbers, np.zeros(len(series), dtype=bool), "", Counter())
     malformed = np.isnan(numbers) & ~is_missing(series)
-    cells = series[malformed].tolist()
     texts = []
-    for cell in cells:
+    for cell in series[malformed]:
         # No number is longer; the patterns take time that grows with the square of the length.
         is_short = isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER
         texts.append(cell.strip() if is_short else "")
@@ -122,10 +119,11 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
 
 def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
     """A comma if some number has one that cannot separate thousands, and none has a point."""
-    has_points = bool((plain % 1 != 0).any()) or any(map(_DECIMAL_POINT.fullmatch, texts))
-    has_points |= any(map(_THOUSANDS_COMMA.search, texts))
-    has_commas = any(map(_DECIMAL_COMMA.search, texts))
-    return "," if has_commas and not has_points else "."
+    if (plain % 1 != 0).any() or any(map(_DECIMAL_POINT.fullmatch, texts)):
+        return "."
+    if any(map(_THOUSANDS_COMMA.search, texts)):
+        return "."
+    return "," if any(map(_DECIMAL_COMMA.search, texts)) else "."
 
 
 def _number_pattern(mark: str, thousands: str) -> re.Pattern[str]:
@@ -142,13 +140,12 @@ _AMOUNT_WITH_COMMA = _number_pattern(",", ".")
 
 def with_decimal_point(cell: Any) -> Any:
     """A text of a number with a decimal comma, written with a point, without thousands marks."""
-    if not isinstance(cell, str):
-        return cell
-    number = _AMOUNT_WITH_COMMA.fullmatch(cell)
+    number = _AMOUNT_WITH_COMMA.fullmatch(cell) if isinstance(cell, str) else None
     if number is None:
         return cell
     start, end = number.span("digits")
-    return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
+    digits = re.sub(r"[^\d,]", "", number["digits"])
+    return cell[:start] + digits.replace(",", ".") + cell[end:]
 
 
 def _find_unit(signs: Counter[str], n_numbers: int) -> str:
@@ -169,12 +166,14 @@ def _signs_of(match: re.Match[str]) -> set[str]:
 def _to_number(match: re.Match[str] | None, mark: str, unit: str) -> float:
     if match is None or not _signs_of(match) <= {unit, "%"}:
         return np.nan
-    number = float(re.sub(rf"[^\d{mark}]", "", match["digits"]).replace(",", "."))
+    digits = re.sub(rf"[^\d{mark}]", "", match["digits"])
+    number = float(digits.replace(",", "."))
     if match["after"] == "%":
         number /= 100
     # The sign may stand before the currency or after it.
-    is_negative = match["debit"] or "-" in match[0] or "−" in match[0]
-    return -number if is_negative else number
+    if match["debit"] or "-" in match[0] or "−" in match[0]:
+        number = -number
+    return number
 
 
 def has_leading_zero(value: Any) -> bool:
@@ -209,8 +208,10 @@ def to_texts(series: Any, column: str) -> list[Any]:
 
     Spaces around a text are not part of it.
     """
-    cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
-    return [np.nan if missing else _cell_to_text(cell, row, column) for cell, missing, row in cells]
+    texts = []
+    for cell, missing, row in zip(series, is_missing(series), series.index, strict=True):
+        texts.append(np.nan if missing else _cell_to_text(cell, row, column))
+    return texts
 
 
 def _cell_to_text(value: Any, row: object, column: str) -> str:
@@ -232,8 +233,9 @@ def describe_repeated(ids: Any) -> list[str]:
         return []
     problem = f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique"
     rows = describe_rows(texts == repeated[0], texts.index)
-    others = f" ({len(repeated)} such identifiers)" if len(repeated) > 1 else ""
-    return [f"{problem}: {rows}{others}."]
+    if len(repeated) > 1:
+        rows += f" ({len(repeated)} such identifiers)"
+    return [f"{problem}: {rows}."]
 
 
 def read_groups(column: Any) -> NDArray[np.intp]:
@@ -241,10 +243,10 @@ def read_groups(column: Any) -> NDArray[np.intp]:
     name = str(column.name)
     groups, _ = import_pandas().factorize(np.array(to_texts(column, name), dtype=object))
     if (groups < 0).any():
-        row = column.index[int(np.argmax(groups < 0))]
+        row = column.index[np.argmax(groups < 0)]
         advice = "fill it in, with a value of its own if the row belongs to no group."
         raise TableError(f"the group is missing; {advice}", row=row, column=name)
-    return np.asarray(groups, dtype=np.intp)
+    return groups
 
 
 def is_label_word(value: Any) -> bool:
@@ -288,7 +290,7 @@ def _parse_plain_numbers(series: Any) -> NDArray[np.float64]:
     numbers = series
     if not _is_plain_number(series):
         numbers = import_pandas().to_numeric(series.map(_numeric_candidate), errors="coerce")
-    return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _numeric_candidate(value: Any) -> Any:
@@ -304,7 +306,7 @@ def _numeric_candidate(value: Any) -> Any:
 
 def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
     """An error about the first bad cell of a column, whose value replaces ``{}``."""
-    first = int(np.argmax(bad))
+    first = np.argmax(bad)
     problem = problem.format(repr_cell(series.iloc[first]))
     return TableError(problem, row=series.index[first], column=column)
 
