@@ -44,14 +44,14 @@ class _ExcelSource(RowSource):
         calamine = import_optional("python_calamine", "tables", "Excel files")
         _check_size(opened.path, self.budget)
         try:
-            file = opened.stack.enter_context(opened.path.open("rb"))
-            book = calamine.CalamineWorkbook.from_filelike(file)
+            book = calamine.CalamineWorkbook.from_path(opened.path)
             sheet, header, rows = self._find_table(book)
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust, which is no Exception
                 raise TableError(f"it cannot be read as an Excel workbook: {error}") from None
             raise
-        self._columns = [j for j, cell in enumerate(rows[header]) if cell != ""]
+        names = rows[header]
+        self._columns = [j for j, name in enumerate(names) if name != ""]
         widths = list(map(_count_filled, rows[header:]))
         self._filled = header + np.flatnonzero(widths)[1:]
         self._rows = map(rows.__getitem__, self._filled)
@@ -62,22 +62,22 @@ class _ExcelSource(RowSource):
             self.input.log(f"the table is on the sheet {sheet!r}")
         if header:
             self.input.log(f"the header is row {header + 1} of the sheet")
-        self._set_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
+        self._set_names([str(_to_plain_value(names[j])) for j in self._columns])
 
     def _find_table(self, book: Any) -> tuple[str, int, list[Row]]:
         """Name of the sheet, position of its header, and its rows."""
         found = []
         for name in book.sheet_names:
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-            widths = list(map(_count_filled, rows))
+            widths = np.array(list(map(_count_filled, rows)), dtype=int)
+            if not widths.any():
+                continue
             # A header fills at least 80 % of the cells of the fullest of the first rows, a title
             # above it fewer.
-            least = max(1, 0.8 * max(widths[:30], default=0))
-            header = next((k for k, width in enumerate(widths) if width >= least), None)
-            if header is not None:
-                found.append((name, header, rows))
-                if widths[header] > 1 and any(widths[header + 1 :]):
-                    return found[-1]
+            header = int(np.argmax(widths >= max(1, 0.8 * widths[:30].max())))
+            found.append((name, header, rows))
+            if widths[header] > 1 and widths[header + 1 :].any():
+                return found[-1]
         if not found:
             raise TableError("the file is empty; a row with the names of the columns is needed.")
         return found[0]
@@ -152,9 +152,9 @@ def _read_pieces(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> Iterator[by
 
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:
+    problem = f"the cell {repr_cell(cell)} has what no workbook can hold"
     limit = f"control characters and more than {_MOST_CHARACTERS:,} characters"
-    problem = f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv."
-    return TableError(problem, where=where)
+    return TableError(f"{problem}: {limit}; use .csv.", where=where)
 
 
 def _column_number(letters: bytes) -> int:
@@ -178,7 +178,9 @@ def _to_plain_value(cell: Any) -> Any:
         return int(cell)
     if isinstance(cell, datetime.date | datetime.time):
         return cell.isoformat()
-    return str(cell) if isinstance(cell, datetime.timedelta) else cell
+    if isinstance(cell, datetime.timedelta):
+        return str(cell)
+    return cell
 
 
 def _write_workbook(output: TableOutput, tables: Iterator[Table]) -> None:
