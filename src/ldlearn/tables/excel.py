@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput, convert_os_errors
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import Kind, RowSource, as_column
+from ldlearn.tables.source import Kind, RowSource
 from ldlearn.tables.values import repr_cell
 
 Row = Sequence[Any]
@@ -88,9 +87,9 @@ class _ExcelSource(RowSource):
             block.index = self._filled[block.index - 1] + 1
             yield block
 
-    def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:
+    def _cells(self, rows: list[Row], position: int, first: int) -> list[Any]:
         j = self._columns[position]
-        return as_column([_to_plain_value(row[j]) for row in rows], kind)
+        return [_to_plain_value(row[j]) for row in rows]
 
 
 def _check_size(path: Path, budget: Budget) -> None:
@@ -127,7 +126,7 @@ def _check_size(path: Path, budget: Budget) -> None:
                 sizes[-1] += rest
                 sizes += others
                 budget.spend(64 * len(others))
-            largest = [max(pair) for pair in zip_longest(largest, sizes[1:], fillvalue=0)]
+            largest = list(map(max, zip_longest(largest, sizes[1:], fillvalue=0)))
     # Each may be read, and several may be one part.
     budget.check(n_sheets * max(part_sizes, default=0), STREAMED)
     budget.check(sum(used[k] * size for k, size in enumerate(largest)))

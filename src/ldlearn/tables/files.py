@@ -302,24 +302,19 @@ class OpenInput:
             raise FileError("standard input: it is closed; name a file.")
         else:
             raw = sys.stdin.buffer
-        read = 0
-        unpacked = 0
 
-        def count_bytes(amount: int) -> None:
-            nonlocal read
-            read += amount
-            self.budget.size = max(self.budget.size, read)  # which is not known of a pipe
+        def count_bytes(amount: int, total: int) -> None:
+            self.budget.size = max(self.budget.size, total)  # which is not known of a pipe
             self.on_progress(amount)
 
-        def check_unpacked(amount: int) -> None:
-            nonlocal unpacked
-            unpacked += amount
-            self.budget.check(unpacked, STREAMED)
+        def check_unpacked(_: int, total: int) -> None:
+            self.budget.check(total, STREAMED)
 
-        file = _count_reads(raw, count_bytes)
+        file = io.BufferedReader(_CountedReads(raw, count_bytes), BUFFER_BYTES)
         if not is_gzip(self.input.table):
             return file
-        return _count_reads(gzip.GzipFile(fileobj=file), check_unpacked)
+        unpacked = _CountedReads(gzip.GzipFile(fileobj=file), check_unpacked)
+        return io.BufferedReader(unpacked, BUFFER_BYTES)
 
     @cached_property
     def budget(self) -> Budget:
@@ -370,24 +365,21 @@ class OpenInput:
 
 
 class _CountedReads(io.RawIOBase):
-    """The bytes of another file; what is read is counted."""
+    """The bytes of another file; every read reports their number, and that of all so far."""
 
-    def __init__(self, file: Any, on_read: _OnAmount) -> None:
+    def __init__(self, file: Any, on_read: Callable[[int, int], None]) -> None:
         self._file = file
         self._on_read = on_read
+        self._total = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count: int = self._file.readinto(buffer)
-        self._on_read(count)
+        count = self._file.readinto(buffer)
+        self._total += count
+        self._on_read(count, self._total)
         return count
-
-
-def _count_reads(file: Any, on_read: _OnAmount) -> io.BufferedReader:
-    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; reads are counted."""
-    return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 
 
 def is_gzip(name: str) -> bool:
@@ -449,7 +441,7 @@ class TableOutput:
         if not is_gzip(self.name):
             return file
         # without a date, so that the same table is the same file
-        packed: Any = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
+        packed = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
         return self.stack.enter_context(packed)
 
     def open_sibling(self, path: Path) -> IO[bytes]:

@@ -340,9 +340,7 @@ def write_table(
                 columns = map_texts(columns, escape_commands)
             yield columns
 
-    _write(
-        TableOutput(name, raw=raw), format, chunks(), lambda rows: _content_of_table(rows, labels)
-    )
+    _write(TableOutput(name, raw=raw), format, chunks(), labels)
 
 
 def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[Any]]:
@@ -361,20 +359,21 @@ def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[
 def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
     with prefix_errors(name):
-        _write(TableOutput(name, content.meta()), None, content.chunks(), lambda _: content)
+        _write(TableOutput(name, content.meta()), None, content.chunks(), content=content)
 
 
 def _write(
     output: TableOutput,
     format: str | None,
     rows: Iterator[Table],
-    gather: Callable[[Iterator[Table]], DatasetContent],
+    labels: Sequence[str] = (),
+    content: DatasetContent | None = None,
 ) -> None:
     """Write rows, or the whole content where the format needs that."""
     found = _find_format(output.name, format)
     with output.stack:
         if found.write_content is not None:
-            content = gather(rows)
+            content = content or _content_of_table(rows, labels)
             with prefix_errors(output.name):
                 found.write_content(output, content)
         elif found.write_rows is not None:

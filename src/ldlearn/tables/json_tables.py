@@ -10,14 +10,12 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
 from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_within_budget
+from ldlearn.tables.source import CHUNK_ROWS, RowSource, take_within_budget
 
 _LONGEST_LINE = 64 << 20
 
@@ -47,9 +45,7 @@ class _JsonSource(RowSource):
         self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
-    def _column(
-        self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int
-    ) -> NDArray[Any]:
+    def _cells(self, rows: list[dict[str, Any]], position: int, first: int) -> list[Any]:
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
@@ -58,7 +54,7 @@ class _JsonSource(RowSource):
                 problem = "neither a number nor a text"
                 advice = "`ldlearn import` makes a table of annotations."
                 raise TableError(f"{problem}; {advice}", row=number, column=name)
-        return as_column(cells, kind)
+        return cells
 
 
 def parse_lines(opened: OpenInput) -> Iterator[dict[str, Any]]:

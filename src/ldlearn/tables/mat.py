@@ -186,8 +186,7 @@ def read_mat(path: Path, budget: Budget) -> dict[str, Any]:
 def _write_mat(output: TableOutput, content: DatasetContent) -> None:
     """Write version 5."""
     content.check_numbers_only()
-    size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
-    if size >= 1 << 31:
+    if content.X.data.nbytes >= 1 << 31:
         raise TableError("a MATLAB file of version 5 holds no array of 2 GB or more; write .npz.")
     output.save(lambda file: scipy.io.savemat(file, to_arrays(content), do_compression=True))
 

@@ -164,7 +164,7 @@ class Source:
 
 
 class RowSource(Source):
-    """A table that gives one row after the other; it sets ``_rows`` and implements `_column`."""
+    """A table that gives one row after the other; it sets ``_rows`` and implements `_cells`."""
 
     _rows: Iterator[Any]
     cell_bytes = 16  # a number, and where it is
@@ -174,11 +174,13 @@ class RowSource(Source):
         first = 1
         step = rows_per_chunk(128 * len(kinds))
         while rows := take_within_budget(self._rows, step, self.budget):
-            columns = {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}
+            columns = {}
+            for i, kind in kinds.items():
+                columns[i] = as_column(self._cells(rows, i, first), kind)
             yield make_frame(columns, first)
             first += len(rows)
 
-    def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
+    def _cells(self, rows: list[Any], position: int, first: int) -> list[Any]:
         """A column of some rows; ``first`` is the number of the first of them, for messages."""
         raise NotImplementedError
 

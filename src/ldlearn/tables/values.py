@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldlearn._messages import describe_rows
 from ldlearn._optional_imports import import_optional
+from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import TableError
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
@@ -39,7 +40,7 @@ def import_pandas() -> Any:
     return import_optional("pandas", "tables", "Tables")
 
 
-def is_missing(series: Any) -> NDArray[np.bool_]:
+def is_missing(series: Any) -> Mask:
     """Where a column has no value: null, NaN, or one of the words in ``MISSING``."""
     missing = series.isna()
     if not _is_plain_number(series):  # in which infinities would be found too
@@ -70,8 +71,8 @@ class _NumberColumn(NamedTuple):
         How many numbers have each unit, currency or percent sign.
     """
 
-    values: NDArray[np.float64]
-    malformed: NDArray[np.bool_]
+    values: Array
+    malformed: Mask
     unit: str
     signs: Counter[str]
 
@@ -117,7 +118,7 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     return _NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
 
 
-def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
+def _find_decimal_mark(texts: list[str], plain: Array) -> str:
     """A comma if some number has one that cannot separate thousands, and none has a point."""
     if (plain % 1 != 0).any() or any(map(_DECIMAL_POINT.fullmatch, texts)):
         return "."
@@ -181,7 +182,7 @@ def has_leading_zero(value: Any) -> bool:
     return isinstance(value, str) and _PADDED.fullmatch(value.strip()) is not None
 
 
-def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
+def to_numbers(series: Any, column: str) -> Array:
     """A column as floats, NaN where missing.
 
     Raises
@@ -193,9 +194,7 @@ def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
     return _check_finite(_parse_plain_numbers(series), series, column, advice)
 
 
-def _check_finite(
-    numbers: NDArray[np.float64], series: Any, column: str, advice: str
-) -> NDArray[np.float64]:
+def _check_finite(numbers: Array, series: Any, column: str, advice: str) -> Array:
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
@@ -254,7 +253,7 @@ def is_label_word(value: Any) -> bool:
     return str(value).strip().lower() in _LABEL_WORDS
 
 
-def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> NDArray[np.float64]:
+def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> Array:
     """Label columns as a matrix: numbers, true/false, yes/no, or a mark; else ``blank``, or NaN.
 
     Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the
@@ -267,7 +266,7 @@ def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> 
     return Y
 
 
-def _to_label(series: Any, column: str) -> NDArray[np.float64]:
+def _to_label(series: Any, column: str) -> Array:
     numbers = read_numbers(series).values
     if not _is_plain_number(series):
         texts = series.astype(str).str.strip().str.lower()
@@ -286,7 +285,7 @@ def _is_plain_number(series: Any) -> bool:
     return getattr(series.dtype, "kind", "O") in "iuf"
 
 
-def _parse_plain_numbers(series: Any) -> NDArray[np.float64]:
+def _parse_plain_numbers(series: Any) -> Array:
     numbers = series
     if not _is_plain_number(series):
         numbers = import_pandas().to_numeric(series.map(_numeric_candidate), errors="coerce")
@@ -304,7 +303,7 @@ def _numeric_candidate(value: Any) -> Any:
     return value
 
 
-def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
+def cell_error(series: Any, column: str, bad: Mask, problem: str) -> TableError:
     """An error about the first bad cell of a column, whose value replaces ``{}``."""
     first = np.argmax(bad)
     problem = problem.format(repr_cell(series.iloc[first]))
