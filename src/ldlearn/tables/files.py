@@ -310,11 +310,11 @@ class OpenInput:
         def check_unpacked(_: int, total: int) -> None:
             self.budget.check(total, STREAMED)
 
-        file = io.BufferedReader(_CountedReads(raw, count_bytes), BUFFER_BYTES)
-        if not is_gzip(self.input.table):
-            return file
-        unpacked = _CountedReads(gzip.GzipFile(fileobj=file), check_unpacked)
-        return io.BufferedReader(unpacked, BUFFER_BYTES)
+        file: Any = io.BufferedReader(_CountedReads(raw, count_bytes), BUFFER_BYTES)
+        if is_gzip(self.input.table):
+            unpacked = _CountedReads(gzip.GzipFile(fileobj=file), check_unpacked)
+            file = io.BufferedReader(unpacked, BUFFER_BYTES)
+        return file
 
     @cached_property
     def budget(self) -> Budget:
@@ -441,7 +441,7 @@ class TableOutput:
         if not is_gzip(self.name):
             return file
         # without a date, so that the same table is the same file
-        packed = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
+        packed: Any = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
         return self.stack.enter_context(packed)
 
     def open_sibling(self, path: Path) -> IO[bytes]:
