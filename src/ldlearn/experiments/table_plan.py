@@ -17,7 +17,7 @@ from ldlearn.experiments.plan import Plan
 from ldlearn.joint import DLDL
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
-from ldlearn.tables.files import OnMessage, warn
+from ldlearn.tables.files import OnMessage, issue_warning
 from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
@@ -111,7 +111,9 @@ def plan_for_table(
         plan,
         protocol=protocol,
         methods=_usable_methods(
-            [*plan.methods, *(alone.values() if has_truth else ())], table, on_message or warn
+            [*plan.methods, *(alone.values() if has_truth else ())],
+            table,
+            on_message or issue_warning,
         ),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",

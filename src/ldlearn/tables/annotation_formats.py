@@ -138,7 +138,8 @@ class Annotation(NamedTuple):
 
 
 def parse_tasks(
-    tasks: Sequence[Mapping[str, Any]], question: str | None = None
+    tasks: Sequence[Mapping[str, Any]],
+    question: str | None = None,
 ) -> list[Annotation]:
     """The annotations in the tasks of an annotation tool; a cancelled one has no labels."""
     asked: dict[str, None] = {}  # in order
@@ -206,7 +207,10 @@ def _first_entry(entries: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def parse_labels(
-    value: Any, row: object, column: str | None = None, separator: str = "|"
+    value: Any,
+    row: object,
+    column: str | None = None,
+    separator: str = "|",
 ) -> list[str]:
     """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of a tool.
 
@@ -409,7 +413,9 @@ class LongFormat:
 
 
 def find_long_format(
-    names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True
+    names: Sequence[str],
+    given: Mapping[str, str | None],
+    single_file: bool = True,
 ) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
     found: dict[str, list[str]] = {}

@@ -155,7 +155,10 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotatio
 
 
 def _read_annotation_file(
-    input: Input, given: Mapping[str, str | None], single_file: bool, budget: Budget
+    input: Input,
+    given: Mapping[str, str | None],
+    single_file: bool,
+    budget: Budget,
 ) -> tuple[list[Annotation], LongFormat | None]:
     """The annotations of a file, and the columns of a long table."""
     rows: dict[int, Mapping[Any, Any]]

@@ -148,7 +148,10 @@ def _meka_labels(relation: str, n_attributes: int) -> list[int]:
 
 
 def _read_columns(
-    lines: Iterable[str], attributes: list[_Attribute], labels: list[int], budget: Budget
+    lines: Iterable[str],
+    attributes: list[_Attribute],
+    labels: list[int],
+    budget: Budget,
 ) -> tuple[dict[str, Any], list[tuple[str, int]]]:
     """The cells as arrays, and the array and position of each attribute.
 

@@ -64,7 +64,10 @@ class ArraySource(Source):
     groups: Mapping[str, list[int]] = {}
 
     def __init__(
-        self, opened: OpenInput, arrays: Mapping[str, Any], columns: list[tuple[str, int]]
+        self,
+        opened: OpenInput,
+        arrays: Mapping[str, Any],
+        columns: list[tuple[str, int]],
     ) -> None:
         super().__init__(opened)
         self._arrays = arrays
@@ -258,7 +261,10 @@ def read_npy(path: Path, budget: Budget) -> NDArray[Any]:
 
 
 def _read_npy_array(
-    file: IO[bytes], size: int, budget: Budget, what: str = "the array"
+    file: IO[bytes],
+    size: int,
+    budget: Budget,
+    what: str = "the array",
 ) -> NDArray[Any]:
     """Read an array of ``size`` bytes, with which its header must agree."""
     start = file.tell()
@@ -384,7 +390,10 @@ def _read_libsvm(path: Path, budget: Budget) -> dict[str, Any]:
     n_features = len(known["feature_names"]) or None
     zero_based = False if n_features else "auto"
     X, targets = load_svmlight_file(
-        str(path), n_features=n_features, multilabel=True, zero_based=zero_based
+        str(path),
+        n_features=n_features,
+        multilabel=True,
+        zero_based=zero_based,
     )
     budget.check_columns(X.shape[1])
     numbers = sorted(set().union(*targets))

@@ -290,7 +290,10 @@ class _DetectedDialect(NamedTuple):
 
 
 def _detect_dialect(
-    sample: bytes, input: Input, usual: str, is_whole: bool = True
+    sample: bytes,
+    input: Input,
+    usual: str,
+    is_whole: bool = True,
 ) -> _DetectedDialect:
     """Find the dialect of a table.
 
@@ -423,7 +426,9 @@ def _write_delimited(output: TableOutput, tables: Iterator[Table], delimiter: st
 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
     options = arrow_csv.WriteOptions(
-        include_header=False, delimiter=delimiter, quoting_style="needed"
+        include_header=False,
+        delimiter=delimiter,
+        quoting_style="needed",
     )
     for k, table in enumerate(tables):
         columns = dict(table) if output.raw else map_texts(table, guard)

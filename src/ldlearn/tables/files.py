@@ -57,7 +57,11 @@ class Progress(Protocol):
     """Opens a task; the callable that it returns is called with every amount of work done."""
 
     def __call__(
-        self, task: str, total: int | None, *, is_bytes: bool = False
+        self,
+        task: str,
+        total: int | None,
+        *,
+        is_bytes: bool = False,
     ) -> AbstractContextManager[_OnAmount]:
         """Begin a task of this size; None if that is unknown."""
 
@@ -72,7 +76,7 @@ def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iter
     yield report_nothing
 
 
-def warn(sentence: str) -> None:
+def issue_warning(sentence: str) -> None:
     """Report a message as a warning."""
     warnings.warn(sentence, UserWarning, stacklevel=2)
 
@@ -269,7 +273,7 @@ class Input:
     def log(self, message: str) -> None:
         """Report something unusual about a file."""
         if isinstance(self.table, str):
-            (self.reading.on_message or warn)(f"{self.where}: {message}.")
+            (self.reading.on_message or issue_warning)(f"{self.where}: {message}.")
 
 
 @dataclass(frozen=True)

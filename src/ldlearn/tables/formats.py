@@ -33,7 +33,7 @@ from ldlearn.tables.values import import_pandas
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
 # then works in read_dataset, write_dataset and every command. Modules are imported when their
 # format is met.
-_FORMATS = {
+_FORMAT_BY_ENDING = {
     "csv": "ldlearn.tables.delimited:CSV",
     "tsv": "ldlearn.tables.delimited:TSV",
     "jsonl": "ldlearn.tables.json_tables:JSONL",
@@ -186,8 +186,8 @@ class Format:
 
 def format_of(name: str, format: str | None = None) -> str:
     """The format of a table: that given, or that of its ending; a pipe is CSV."""
-    if format is not None and format not in _FORMATS:
-        known = ", ".join(_FORMATS)
+    if format is not None and format not in _FORMAT_BY_ENDING:
+        known = ", ".join(_FORMAT_BY_ENDING)
         raise TableError(f"the format {format!r} is not supported; supported are {known}.")
     if name == PIPE:
         return format or "csv"
@@ -197,24 +197,24 @@ def format_of(name: str, format: str | None = None) -> str:
     ending = suffix[1:]
     if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
-        if ending in _FORMATS and _FORMATS[ending] != _FORMATS[format]:
+        if ending in _FORMAT_BY_ENDING and _FORMAT_BY_ENDING[ending] != _FORMAT_BY_ENDING[format]:
             problem = f"its ending is {suffix}, but {format} was asked for"
             raise TableError(f"{problem}; leave that out, or change the ending.", where=name)
         return format
-    if ending in _FORMATS:
+    if ending in _FORMAT_BY_ENDING:
         return ending
     if Path(name).is_dir():
         raise FileError(f"{name}: it is a folder, not a table.")
     problem = "its name has no ending that shows a format"
     if suffix:
         problem = f"the ending {suffix!r} is not supported"
-    known = ", .".join(_FORMATS)
+    known = ", .".join(_FORMAT_BY_ENDING)
     advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
     raise TableError(f"{problem}; supported are .{known}; {advice}", where=name)
 
 
 def _find_format(name: str, format: str | None) -> Format:
-    return resolve_name(_FORMATS[format_of(name, format)])
+    return resolve_name(_FORMAT_BY_ENDING[format_of(name, format)])
 
 
 @contextmanager

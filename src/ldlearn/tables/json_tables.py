@@ -27,7 +27,9 @@ class _JsonSource(RowSource):
     """
 
     def __init__(
-        self, opened: OpenInput, parse: Callable[[OpenInput], Iterable[dict[str, Any]]]
+        self,
+        opened: OpenInput,
+        parse: Callable[[OpenInput], Iterable[dict[str, Any]]],
     ) -> None:
         super().__init__(opened)
         rows = iter(parse(opened))

@@ -32,7 +32,10 @@ class LabelList(NamedTuple):
 
 
 def expand_label_list(
-    table: Any, labels: Sequence[str], separator: str | None, budget: Budget
+    table: Any,
+    labels: Sequence[str],
+    separator: str | None,
+    budget: Budget,
 ) -> tuple[Any, list[str], LabelList | None]:
     """The table with 0/1 columns instead of a single label column of lists, if there is one.
 

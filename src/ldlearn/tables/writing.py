@@ -91,7 +91,9 @@ class Uncertainty:
         if self.options.interval is not None:
             inputs = (X,) if Y is None else (X, Y)
             low, high = getattr(estimator, f"{verb}_interval")(
-                *inputs, coverage=self.options.interval, n_raters=self.options.raters
+                *inputs,
+                coverage=self.options.interval,
+                n_raters=self.options.raters,
             )
             for ends in zip(low.T, high.T, strict=True):
                 columns += ends
@@ -135,7 +137,12 @@ class Writer:
             raise ParameterError(f"round must be from 0 to 15 decimals, got {options.round}.")
 
     def arrange_columns(
-        self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int
+        self,
+        frame: Any,
+        degrees: Any,
+        id: str | None,
+        kept: Sequence[str],
+        n_labels: int,
     ) -> Any:
         """Degrees after ids and kept columns of their rows, and followed by uncertainty columns."""
         decimals = self.options.round
