@@ -26,7 +26,7 @@ from ldlearn.tables.columns import MARKS, mark_if_ambiguous
 from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.options import Columns
-from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
+from ldlearn.tables.source import Kinds, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
 _USUAL_NAMES = {
@@ -79,7 +79,7 @@ class ArraySource(Source):
             return self.groups[choice]
         return super().find(choice, option)
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`: one block."""
         dense = {}
         sparse = []

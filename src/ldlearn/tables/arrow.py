@@ -20,7 +20,7 @@ from ldlearn.tables.files import STREAMED, OpenInput, TableOutput
 from ldlearn.tables.formats import META, Format, Table, parse_meta
 from ldlearn.tables.source import (
     ROW_BYTES,
-    Kind,
+    Kinds,
     Source,
     as_column,
     make_frame,
@@ -120,7 +120,7 @@ class _ArrowSource(Source):
             self.labels[field] = list(range(start, start + n_labels))
             start += n_labels
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`."""
         self.budget.check(self._n_rows * (ROW_BYTES + 8 * len(kinds)), STREAMED)
         wanted = list(dict.fromkeys(self._file_columns[i][0] for i in kinds))

@@ -14,7 +14,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice, zip_longest
@@ -28,7 +28,7 @@ from ldlearn.tables.columns import is_number
 from ldlearn.tables.files import BUFFER_BYTES, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table, map_texts
 from ldlearn.tables.formulas import guard, unguard, unguard_cells
-from ldlearn.tables.source import TEXT_COLUMN_BYTES, Kind, Source, make_frame, rows_per_chunk
+from ldlearn.tables.source import TEXT_COLUMN_BYTES, Kinds, Source, make_frame, rows_per_chunk
 from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
 _LONGEST_LINE_BYTES = 16 << 20
@@ -106,7 +106,7 @@ class _DelimitedSource(Source):
             columns.pop()
         del self.names[len(columns) :]
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`; a column of kind "any" becomes numbers if all of its values are.
 
         Columns whose first rows hold codes with leading zeros (01067) stay texts.
@@ -155,7 +155,7 @@ class _DelimitedSource(Source):
                 raise KeyboardInterrupt from None
             raise
 
-    def _to_block(self, frame: Any, kinds: Mapping[int, Kind]) -> Any:
+    def _to_block(self, frame: Any, kinds: Kinds) -> Any:
         numeric = frame.select_dtypes("number")
         # Converted at once: a call for each of 10,000 columns is slow.
         columns = dict(zip(numeric.columns, numeric.to_numpy(np.float64).T, strict=True))

@@ -4,7 +4,7 @@ import datetime
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +16,7 @@ from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput, convert_os_errors
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import Kind, RowSource
+from ldlearn.tables.source import Kinds, RowSource
 from ldlearn.tables.values import repr_cell
 
 Row = Sequence[Any]
@@ -81,7 +81,7 @@ class _ExcelSource(RowSource):
             raise TableError("the file is empty; a row with the names of the columns is needed.")
         return found[0]
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`."""
         for block in super().blocks(kinds):
             block.index = self._filled[block.index - 1] + 1

@@ -25,6 +25,7 @@ ROW_BYTES = 16  # beside its cells: its number, and its degrees
 TEXT_COLUMN_BYTES = 32 << 10
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
+Kinds = Mapping[Any, Kind]  # by the position of a column, or by its name
 
 
 class Source:
@@ -71,7 +72,7 @@ class Source:
         self.budget = opened.budget
         self.decimal = self.input.reading.dialect.decimal
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their
         positions.
 
@@ -95,14 +96,14 @@ class Source:
             n_rows += len(block)
         return matrices
 
-    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def chunks(self, kinds: Kinds) -> Iterator[Any]:
         """The columns in ``kinds``, some rows at a time: frames, or a `SparseTable` each."""
         step = rows_per_chunk(8 * len(kinds))
         for table in self._read_tables(kinds, times=STREAMED):
             for start in range(0, len(table), step):
                 yield table.iloc[start : start + step]
 
-    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
+    def read(self, kinds: Kinds, *, sparse: bool = False) -> Any:
         """All rows, at least one, in one frame; in a `SparseTable` if ``sparse`` allows it."""
         tables = list(filter(len, self._read_tables(kinds)))
         if not tables:
@@ -114,7 +115,7 @@ class Source:
             table = table.to_frame()
         return table
 
-    def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
+    def _read_tables(self, kinds: Kinds, times: int = 1) -> Iterator[Any]:
         positions: dict[str, int] = {}
         for i, name in enumerate(self.names):
             positions.setdefault(name, i)  # of two columns of one name the first is taken
@@ -134,7 +135,7 @@ class Source:
         other = taken.union(*self.labels.values())
         return [i for i in features if i not in other]
 
-    def _read_blocks(self, kinds: Mapping[int, Kind], times: int = 1) -> Iterator[Any]:
+    def _read_blocks(self, kinds: Kinds, times: int = 1) -> Iterator[Any]:
         """The blocks; only errors while a block is read are errors of the file.
 
         All of them together may take some ``times`` the limit: more if they are not kept.
@@ -169,7 +170,7 @@ class RowSource(Source):
     _rows: Iterator[Any]
     cell_bytes = 16  # a number, and where it is
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`."""
         first = 1
         step = rows_per_chunk(128 * len(kinds))
@@ -324,7 +325,7 @@ class FrameSource(Source):
         self._frame = as_frame(self.input.table)
         self.names = list(self._frame.columns)
 
-    def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
+    def _read_tables(self, kinds: Kinds, times: int = 1) -> Iterator[Any]:
         yield self._frame
 
 
