@@ -222,7 +222,12 @@ def parse_labels(
         raise TableError("its lists are nested too deeply.", row=row, column=column) from None
 
 
-def _find_labels(value: Any, row: object, column: str | None, separator: str) -> list[str]:
+def _find_labels(
+    value: Any,
+    row: object,
+    column: str | None,
+    separator: str,
+) -> list[str]:
     if isinstance(value, str):
         value = parse_list_text(value)
     if is_empty(value):
@@ -277,8 +282,10 @@ def parse_list_text(text: str) -> Any:
     if cell == "set()":
         return []
     items = cell[1:-1].strip()
+    if cell[:1] + cell[-1:] not in _BRACKETS:
+        return text
     # A number in parentheses is no list: Python writes a comma after an only item.
-    if cell[:1] + cell[-1:] not in _BRACKETS or (cell[0] == "(" and items.isalnum()):
+    if cell[0] == "(" and items.isalnum():
         return text
     found = []
     position = 0

@@ -62,7 +62,8 @@ class Annotations:
     def labels_option(self) -> str:
         """The label columns as ``--labels`` takes them."""
         names = list(self.table.columns)
-        return quote_columns(names, range(len(names) - len(self.labels), len(names)))
+        first = len(names) - len(self.labels)
+        return quote_columns(names, range(first, len(names)))
 
 
 def read_annotations(
@@ -162,9 +163,10 @@ def _read_annotation_file(
 ) -> tuple[list[Annotation], LongFormat | None]:
     """The annotations of a file, and the columns of a long table."""
     rows: dict[int, Mapping[Any, Any]]
-    if (kind := format_of(input.table, input.reading.format)) in ("json", "jsonl"):
+    format = format_of(input.table, input.reading.format)
+    if format in ("json", "jsonl"):
         opened = OpenInput(input, "JSON")
-        parse = parse_list if kind == "json" else parse_lines
+        parse = parse_list if format == "json" else parse_lines
         with opened.stack, opened.convert_errors():
             objects = list(map(as_task, parse(opened)))
         budget.size += opened.budget.size
@@ -212,7 +214,8 @@ def _count_raters(
     if not found:
         raise TableError("no annotation has a label.")
     triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
-    labels = list(dict.fromkeys([*known, *sorted_labels(triples["label"].unique())]))
+    used = sorted_labels(triples["label"].unique())
+    labels = list(dict.fromkeys([*known, *used]))
     if len(labels) > 1000:  # a column of free texts
         problem = f"there are {len(labels):,} different labels"
         raise TableError(f"{problem}; is that the column of the labels?")

@@ -190,25 +190,19 @@ def _read_columns(
     parts = tuple(map(np.array, (values, places, starts)))
     numbers = scipy.sparse.csr_array(parts, shape=(row, len(numeric)))
     arrays = {"numbers": numbers}
-    columns = []
-    dense = set(labels)
+    columns = {i: ("numbers", j) for i, j in numeric.items()}
     # A missing value is no zero.
     if not is_sparse or np.isnan(values).any():
         budget.check(8 * row * len(numeric))
         arrays["numbers"] = numbers.toarray()
-        dense = set()
-    for i in range(len(attributes)):
-        key = str(i)
-        if i in texts:
-            arrays[key] = np.array(texts[i], dtype=object).reshape(-1, 1)
-            columns.append((key, 0))
-        elif i in dense:
+    else:
+        for i in filter(numeric.__contains__, labels):
             budget.spend(8 * row)
-            arrays[key] = numbers[:, [numeric[i]]].toarray()
-            columns.append((key, 0))
-        else:
-            columns.append(("numbers", numeric[i]))
-    return arrays, columns
+            arrays[str(i)] = numbers[:, [numeric[i]]].toarray()
+            del columns[i]
+    for i, column in texts.items():
+        arrays[str(i)] = np.array(column, dtype=object).reshape(-1, 1)
+    return arrays, [columns.get(i, (str(i), 0)) for i in range(len(attributes))]
 
 
 def _dense_cells(text: str, row: int, width: int) -> Mapping[int, str]:
@@ -269,7 +263,8 @@ def _format_row(x: Any, y: NDArray[Any]) -> str:
     if not scipy.sparse.issparse(x):
         return ",".join(map(_format_number, [*x.tolist(), *y.tolist()]))
     row = x.tocsr()
-    cells = dict(sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True)))
+    row.sort_indices()
+    cells = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
     for j in np.flatnonzero(y).tolist():
         cells[x.shape[-1] + j] = y[j].item()
     return "{" + ", ".join(f"{i} {_format_number(value)}" for i, value in cells.items()) + "}"

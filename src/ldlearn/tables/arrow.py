@@ -173,7 +173,8 @@ class _ArrowSource(Source):
             types = {str(self._file.schema.field(name).type) for name in names}
             dtype = np.float32 if types == {"float"} else np.float64
             matrix = np.empty((self._n_rows, len(positions)), dtype=dtype)
-            for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
+            n_passes = min(12, len(positions))
+            for columns in np.array_split(np.arange(len(positions)), n_passes):
                 group = np.take(positions, columns).tolist()
                 matrix[:, columns] = super().read_matrices({field: group})[field]
             matrices[field] = matrix
@@ -200,18 +201,25 @@ class _ArrowSource(Source):
             column = column.cast("string")
         elif str(kind) == "string_view":  # cells may share a text, which is copied for each of them
             lengths = np.frombuffer(column.buffers()[1], "<i4")[:: _VIEW_BYTES // 4]
-            self.budget.check(int(lengths[column.offset :][: len(column)].sum(dtype=float)))
+            used = lengths[column.offset :][: len(column)]
+            self.budget.check(int(used.sum(dtype=float)))
         return column.to_numpy(zero_copy_only=False)
 
     def _decode(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a dictionary, each of them once in memory."""
         import pyarrow
 
-        codes, places = np.unique(column.indices.fill_null(-1).to_numpy(), return_inverse=True)
+        codes = column.indices.fill_null(-1).to_numpy()
+        codes, places = np.unique(codes, return_inverse=True)
         used = column.dictionary.take(pyarrow.array(codes, mask=codes < 0))
         return self._read_values(used, name, row)[places]
 
-    def _lists_to_matrix(self, lists: Any, name: str, row: int) -> NDArray[np.float64]:
+    def _lists_to_matrix(
+        self,
+        lists: Any,
+        name: str,
+        row: int,
+    ) -> NDArray[np.float64]:
         """The lists of a column as rows, NaN where there is none."""
         width = self._widths[name]
         for k, length in enumerate(lists.value_lengths().to_pylist()):
@@ -220,7 +228,8 @@ class _ArrowSource(Source):
                 raise TableError(problem, row=row + k, column=name)
         rows = np.full((len(lists), width), np.nan)
         numbers = lists.drop_null().flatten().to_numpy(zero_copy_only=False)
-        rows[lists.is_valid().to_numpy(zero_copy_only=False)] = numbers.reshape(-1, width)
+        is_valid = lists.is_valid().to_numpy(zero_copy_only=False)
+        rows[is_valid] = numbers.reshape(-1, width)
         return rows
 
     def _measure_parquet(self) -> list[str]:
@@ -258,7 +267,8 @@ class _ArrowSource(Source):
         """Find the sizes in the headers of the batches: of arrays, and of unpacked buffers."""
         with self.opened.path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        footer = len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
+        end = len(data) - 10
+        footer = end - struct.unpack_from("<i", data, end)[0]
         table = _FlatTable(data, footer)
         for dictionaries_or_batches in (2, 3):
             for start, prefix_and_head, _ in table.vector(dictionaries_or_batches, "<qi4xq"):

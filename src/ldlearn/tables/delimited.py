@@ -366,7 +366,11 @@ def _find_delimiter(text: str, usual: str, is_whole: bool) -> str:
     return max(scores, key=scores.__getitem__, default=usual)
 
 
-def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> tuple[int, int, list[list[str]]]:
+def _read_first_rows(
+    text: str,
+    delimiter: str,
+    is_whole: bool,
+) -> tuple[int, int, list[list[str]]]:
     """Lines above the header, lines of the header, and the first rows from the header on.
 
     A line above the header fills no cell but the first, has fewer than half of the table's cells,
@@ -397,7 +401,11 @@ def _is_title(row: list[str], width: int) -> bool:
     return width > 1 and (is_comment or is_short)
 
 
-def _detect_decimal(rows: list[list[str]], likely: str, list_column: str | None) -> str:
+def _detect_decimal(
+    rows: list[list[str]],
+    likely: str,
+    list_column: str | None,
+) -> str:
     """The point or else the comma that cannot separate thousands; the likely mark if there is none.
 
     Columns that hold lists of numbers do not count.
@@ -418,7 +426,11 @@ def _detect_decimal(rows: list[list[str]], likely: str, list_column: str | None)
     return likely
 
 
-def _write_delimited(output: TableOutput, tables: Iterator[Table], delimiter: str) -> None:
+def _write_delimited(
+    output: TableOutput,
+    tables: Iterator[Table],
+    delimiter: str,
+) -> None:
     """Write a text table, with enough digits to read the same numbers back."""
     from pyarrow import csv as arrow_csv
 

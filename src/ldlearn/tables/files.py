@@ -71,7 +71,12 @@ def report_nothing(_: object) -> None:
 
 
 @contextmanager
-def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[_OnAmount]:
+def no_progress(
+    task: str,
+    total: int | None,
+    *,
+    is_bytes: bool = False,
+) -> Iterator[_OnAmount]:
     """Report nothing."""
     yield report_nothing
 

@@ -192,7 +192,8 @@ def format_of(name: str, format: str | None = None) -> str:
     if name == PIPE:
         return format or "csv"
     suffix = Path(name).suffix.lower()
-    if is_gzip(name) and (packed := Path(name[:-3]).suffix.lower()) in _PACKABLE:
+    packed = Path(name[:-3]).suffix.lower()
+    if is_gzip(name) and packed in _PACKABLE:
         suffix = packed
     ending = suffix[1:]
     if format is not None:
@@ -218,7 +219,12 @@ def _find_format(name: str, format: str | None) -> Format:
 
 
 @contextmanager
-def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Iterator[Source]:
+def open_table(
+    input: Input,
+    task: str = "rows",
+    *,
+    by_name: bool = True,
+) -> Iterator[Source]:
     """Open a table; reading it reports the progress of the task.
 
     Parameters
@@ -268,7 +274,12 @@ def _name_nameless_columns(table: Source) -> None:
     check_distinct(table.names)
 
 
-def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = True) -> None:
+def check_output(
+    name: str,
+    inputs: Sequence[str] = (),
+    *,
+    overwrite: bool = True,
+) -> None:
     """Refuse a place that cannot be written to, before the work that would be lost.
 
     Parameters

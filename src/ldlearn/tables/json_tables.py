@@ -47,7 +47,12 @@ class _JsonSource(RowSource):
         self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
-    def _cells(self, rows: list[dict[str, Any]], position: int, first: int) -> list[Any]:
+    def _cells(
+        self,
+        rows: list[dict[str, Any]],
+        position: int,
+        first: int,
+    ) -> list[Any]:
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
@@ -83,7 +88,12 @@ def parse_list(opened: OpenInput) -> list[dict[str, Any]]:
     return rows
 
 
-def _parse_json(budget: Budget, text: bytes, what: str, row: int | None = None) -> Any:
+def _parse_json(
+    budget: Budget,
+    text: bytes,
+    what: str,
+    row: int | None = None,
+) -> Any:
     try:
         return budget.parse_json(text)
     except TableError:

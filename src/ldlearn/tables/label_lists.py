@@ -101,9 +101,12 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
 
 def _holds_lists(series: Any, separator: str | None = None) -> bool:
     """Whether a label column holds texts other than yes/no, or lists."""
-    others = series[~is_missing(series) & ~series.map(is_label_word).to_numpy(dtype=bool)]
-    if separator is not None and others.astype(str).str.contains(separator, regex=False).any():
-        return True  # 2,9 may be a number
+    is_word = series.map(is_label_word).to_numpy(dtype=bool)
+    others = series[~is_missing(series) & ~is_word]
+    if separator is not None:
+        texts = others.astype(str)
+        if texts.str.contains(separator, regex=False).any():
+            return True  # 2,9 may be a number
     return not is_numeric(others)
 
 

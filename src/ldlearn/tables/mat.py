@@ -164,7 +164,12 @@ def _decode_characters(codes: NDArray[Any]) -> str:
     return np.ravel(codes).astype("<u4").tobytes().decode("utf-32-le", "replace")
 
 
-def _checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
+def _checked_csr(
+    values: Any,
+    rows: Any,
+    starts: Any,
+    shape: tuple[int, ...],
+) -> Any:
     """The matrix whose columns begin at ``starts``."""
     parts = (values, rows.astype(np.int64), starts.astype(np.int64))
     matrix = scipy.sparse.csc_matrix(parts, shape=shape)
@@ -188,7 +193,8 @@ def _write_mat(output: TableOutput, content: DatasetContent) -> None:
     content.check_numbers_only()
     if content.X.data.nbytes >= 1 << 31:
         raise TableError("a MATLAB file of version 5 holds no array of 2 GB or more; write .npz.")
-    output.save(lambda file: scipy.io.savemat(file, to_arrays(content), do_compression=True))
+    arrays = to_arrays(content)
+    output.save(lambda file: scipy.io.savemat(file, arrays, do_compression=True))
 
 
 def _read_mat73(path: Path, budget: Budget) -> dict[str, Any]:

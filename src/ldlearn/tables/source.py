@@ -85,7 +85,8 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices = {field: np.empty((0, len(group))) for field, group in groups.items()}
         n_rows = 0
-        for block in self._read_blocks(dict.fromkeys(chain(*groups.values()), "any")):
+        kinds: Kinds = dict.fromkeys(chain(*groups.values()), "any")
+        for block in self._read_blocks(kinds):
             for field, group in groups.items():
                 piece = to_matrix(block[group], [self.names[i] for i in group])
                 if not n_rows:
@@ -186,7 +187,11 @@ class RowSource(Source):
         raise NotImplementedError
 
 
-def take_within_budget(rows: Iterator[Any], count: int, budget: Budget) -> list[Any]:
+def take_within_budget(
+    rows: Iterator[Any],
+    count: int,
+    budget: Budget,
+) -> list[Any]:
     """The next rows; fewer than ``count`` if these spend more than half of the budget."""
     budget.spent = 0
     taken = []
@@ -220,7 +225,8 @@ def _text_length(cell: object) -> int:
 def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     """A frame of numbers and Python objects, whatever the version of pandas prefers."""
     pandas = import_pandas()
-    index = pandas.RangeIndex(first_row, first_row + len(next(iter(columns.values()), ())))
+    n_rows = len(next(iter(columns.values()), ()))
+    index = pandas.RangeIndex(first_row, first_row + n_rows)
     numbers = [i for i, values in columns.items() if values.dtype == np.float64]
     # As one block: a frame of thousands of arrays is slow to make and slow to use.
     block = np.stack([columns[i] for i in numbers]).T if numbers else None
@@ -231,7 +237,8 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     for i in columns.keys() - numbers:
         dtype = object if columns[i].dtype.kind == "U" else columns[i].dtype
         others[i] = pandas.Series(columns[i], index, dtype=dtype)
-    return pandas.concat([frame, pandas.DataFrame(others, index)], axis=1)[list(columns)]
+    table = pandas.concat([frame, pandas.DataFrame(others, index)], axis=1)
+    return table[list(columns)]
 
 
 def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:

@@ -77,7 +77,11 @@ class _NumberColumn(NamedTuple):
     signs: Counter[str]
 
 
-def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> _NumberColumn:
+def read_numbers(
+    series: Any,
+    decimal: str | None = None,
+    unit: str | None = None,
+) -> _NumberColumn:
     """Read a column as floats.
 
     Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a
@@ -226,11 +230,12 @@ def _cell_to_text(value: Any, row: object, column: str) -> str:
 
 def describe_repeated(ids: Any) -> list[str]:
     """A sentence about identifiers that occur in several rows; none if all differ."""
-    texts = import_pandas().Series(to_texts(ids, str(ids.name)), ids.index, dtype=object).dropna()
+    name = str(ids.name)
+    texts = import_pandas().Series(to_texts(ids, name), ids.index, dtype=object).dropna()
     repeated = texts[texts.duplicated()].unique()
     if not len(repeated):
         return []
-    problem = f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique"
+    problem = f"Column {name!r}: the identifier {repeated[0]!r} is not unique"
     rows = describe_rows(texts == repeated[0], texts.index)
     if len(repeated) > 1:
         rows += f" ({len(repeated)} such identifiers)"
@@ -253,7 +258,11 @@ def is_label_word(value: Any) -> bool:
     return str(value).strip().lower() in _LABEL_WORDS
 
 
-def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> Array:
+def to_labels(
+    frame: Any,
+    labels: Sequence[str],
+    blank: float | None = None,
+) -> Array:
     """Label columns as a matrix: numbers, true/false, yes/no, or a mark; else ``blank``, or NaN.
 
     Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the

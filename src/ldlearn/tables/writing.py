@@ -123,7 +123,12 @@ class Writer:
     options : WritingOptions
     """
 
-    def __init__(self, output: str, inputs: list[Any], options: WritingOptions) -> None:
+    def __init__(
+        self,
+        output: str,
+        inputs: list[Any],
+        options: WritingOptions,
+    ) -> None:
         files = [name for name in inputs if isinstance(name, str)]
         check_output(output, files, overwrite=options.overwrite)
         self.output = output
