@@ -38,6 +38,7 @@ class _ArrowSource(Source):
 
     def __init__(self, opened: OpenInput, format: str) -> None:
         super().__init__(opened)
+        self.expands_texts = True
         self._types = import_optional("pyarrow", "tables", "Tables").types
         from pyarrow import dataset
 

@@ -344,7 +344,8 @@ class OpenInput:
             if not path.exists():
                 raise FileError(f"{path}: there is no such file.")
             return path
-        spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
+        spooled = tempfile.NamedTemporaryFile(prefix="ldlearn-")  # noqa: SIM115
+        self.stack.enter_context(spooled)
         shutil.copyfileobj(self.file, spooled)
         spooled.flush()
         return Path(spooled.name)

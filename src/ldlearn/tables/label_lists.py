@@ -83,13 +83,15 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     if isinstance(table, SparseTable):
         return replace(table, frame=with_label_columns(table.frame, found, names))
     cells = _parse_cells(table[found.column], found)
+    known = set(names)
     for row, cell in zip(table.index, cells, strict=True):
-        for name in set(cell).difference(names):
-            problem = f"{name!r} is not one of the labels {format_list(names)}"
-            advice = "correct it, or fit again."
-            raise TableError(f"{problem}; {advice}", row=row, column=found.column)
-    binarizer = MultiLabelBinarizer(classes=list(names))
-    Y = binarizer.fit_transform(cells).astype(np.float64)
+        for name in cell:
+            if name not in known:
+                problem = f"{name!r} is not one of the labels {format_list(names)}"
+                advice = "correct it, or fit again."
+                raise TableError(f"{problem}; {advice}", row=row, column=found.column)
+    binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
+    Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
     rest = table.drop(columns=[found.column])
     for name in rest.columns.intersection(names):
         problem = f"the label {name!r} is the name of a column too; rename one."
@@ -101,6 +103,8 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
 
 def _holds_lists(series: Any, separator: str | None = None) -> bool:
     """Whether a label column holds texts other than yes/no, or lists."""
+    if getattr(series.dtype, "kind", "O") in "biufc":
+        return False
     is_word = series.map(is_label_word).to_numpy(dtype=bool)
     others = series[~is_missing(series) & ~is_word]
     if separator is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_columns, find_marked_labels
-from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput
+from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput, is_gzip
 from ldlearn.tables.options import Columns
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -55,6 +55,9 @@ class Source:
         row below it is row 2; rows of formats without a header, such as arrays, count from 1.
     cell_bytes : int
         What a cell of a frame takes, with the object that it may refer to.
+    expands_texts : bool
+        Whether the texts of all cells may be longer than the file. A text that several cells refer
+        to is in memory once, but work on it is not.
     """
 
     names: list[str]
@@ -71,6 +74,7 @@ class Source:
         self.input = opened.input
         self.budget = opened.budget
         self.decimal = self.input.reading.dialect.decimal
+        self.expands_texts = is_gzip(self.input.where)
 
     def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their
@@ -153,8 +157,8 @@ class Source:
             needed += ROW_BYTES * times * len(dense) + self.cell_bytes * dense.size
             texts = dense.select_dtypes(object)
             self.budget.check_columns(texts.shape[1], TEXT_COLUMN_BYTES)
-            # Cells may refer to one text: it is in memory once, but work on it is not.
-            needed += sum(map(_text_length, texts.to_numpy().ravel()))
+            if self.expands_texts:
+                needed += sum(map(_text_length, texts.to_numpy().ravel()))
             self.budget.check(needed, times)
             yield block
 
