@@ -9,7 +9,7 @@ from pathlib import Path
 import hostile_tables
 import pytest
 
-from ldlearn.tables.formats import _FORMATS
+from ldlearn.tables.formats import _FORMAT_BY_ENDING
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="reads the peak of a process from /proc"
@@ -62,4 +62,4 @@ def test_more_small_files_are_refused_within_limits(tmp_path, name):
 def test_every_format_has_a_hostile_file():
     endings = {Path(name.removesuffix(".gz")).suffix[1:] for name in hostile_tables.CASES}
     others = {"tsv", "libsvm", "svmlight"}  # read as csv and svm
-    assert endings | others == {*_FORMATS}
+    assert endings | others == {*_FORMAT_BY_ENDING}

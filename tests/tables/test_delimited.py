@@ -519,8 +519,12 @@ def test_quoted_cells_with_separators_and_line_breaks(tmp_path):
     assert messages == []
 
 
-def test_codes_with_leading_zeros_stay_text(tmp_path):
-    (tmp_path / "x.csv").write_text("code,size\n12345,1\n01067,2\n0,3\n")
+@pytest.mark.parametrize(
+    "text",
+    ["code,size\n12345,1\n01067,2\n0,3\n", "code;size\n12345;1,5\n01067;2,5\n0;3,5\n"],
+)
+def test_codes_with_leading_zeros_stay_text(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
     frame, _ = read_table(tmp_path / "x.csv")
     assert frame["code"].tolist() == ["12345", "01067", "0"]
     assert frame["size"].dtype == np.float64

@@ -25,7 +25,7 @@ from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables import load_model
 from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.formats import (
-    _FORMATS,
+    _FORMAT_BY_ENDING,
     Format,
     check_output,
     format_of,
@@ -71,7 +71,7 @@ def toy(monkeypatch, tmp_path):
     """Register the new format with one line; return the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "toy_format", sys.modules[__name__])
-    monkeypatch.setitem(_FORMATS, "toy", "toy_format:TOY")
+    monkeypatch.setitem(_FORMAT_BY_ENDING, "toy", "toy_format:TOY")
     return tmp_path
 
 
@@ -228,7 +228,7 @@ def write_rows(path, rows):
 
 
 def test_format_of():
-    assert set(_FORMATS) >= KNOWN
+    assert set(_FORMAT_BY_ENDING) >= KNOWN
     assert [format_of(name) for name in ("a.CSV", "b.tar.npz", "-")] == ["csv", "npz", "csv"]
     assert format_of("/dev/stdout", "tsv") == "tsv"
     with pytest.raises(
@@ -242,7 +242,7 @@ def test_format_of():
 
 
 def test_read_errors_name_the_file(tmp_path, monkeypatch):
-    for suffix in _FORMATS:
+    for suffix in _FORMAT_BY_ENDING:
         name = str(tmp_path / f"none.{suffix}")
         with (
             pytest.raises(FileError, match=f"none.{suffix}: there is no such file"),

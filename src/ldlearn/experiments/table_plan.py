@@ -18,7 +18,7 @@ from ldlearn.experiments.toml_table import Settings
 from ldlearn.joint import DLDL
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
-from ldlearn.tables.files import OnMessage, warn
+from ldlearn.tables.files import OnMessage, issue_warning
 from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
@@ -106,7 +106,7 @@ def plan_for_table(
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable_methods(list(compared.values()), table, on_message or warn),
+        methods=_usable_methods(list(compared.values()), table, on_message or issue_warning),
         metrics=tuple(metrics),
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )

@@ -138,20 +138,11 @@ class Annotation(NamedTuple):
 
 
 def parse_tasks(
-    tasks: Sequence[Mapping[str, Any]], question: str | None = None
+    tasks: Sequence[Mapping[str, Any]],
+    question: str | None = None,
 ) -> list[Annotation]:
     """The annotations in the tasks of an annotation tool; a cancelled one has no labels."""
     asked: dict[str, None] = {}  # in order
-    for annotation in chain(*map(_task_annotations, tasks)):
-        for part in _label_parts(annotation):
-            if "from_name" in part:
-                asked[str(part["from_name"])] = None
-    if question is None and len(asked) > 1:
-        questions = format_list(list(asked))
-        raise TableError(f"there are several questions; choose one with label: {questions}.")
-    if question is not None and question not in asked:
-        advice = suggest_name(question, list(asked), "the questions are")
-        raise TableError(f"there is no question {question!r}; {advice}")
     found = []
     for number, task in enumerate(tasks, start=1):
         item = _as_text(task.get("id")) or str(number)
@@ -160,13 +151,21 @@ def parse_tasks(
             who = annotation.get("completed_by", annotation.get("user"))
             if isinstance(who, Mapping):
                 who = who.get("id", who.get("email"))
-            labels: list[str] = []
+            labels = []
             for part in _label_parts(annotation):
+                if "from_name" in part:
+                    asked[str(part["from_name"])] = None
                 if question in (None, part.get("from_name")):
-                    labels += parse_labels(_raw_labels(part), number, question)
+                    labels.extend(parse_labels(_raw_labels(part), number, question))
             if annotation.get("was_cancelled"):
-                labels = []
+                labels.clear()
             found.append(Annotation(item, _as_text(who), labels, features))
+    if question is None and len(asked) > 1:
+        questions = format_list(list(asked))
+        raise TableError(f"there are several questions; choose one with label: {questions}.")
+    if question is not None and question not in asked:
+        advice = suggest_name(question, asked, "the questions are")
+        raise TableError(f"there is no question {question!r}; {advice}")
     return found
 
 
@@ -179,21 +178,16 @@ def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(task.get("data"), Mapping):
         return _flatten(task["data"])
     aside = {"id", "annotations"} | _METADATA
-    features = {}
-    for name, value in task.items():
-        if normalize_name(name) not in aside:
-            features[name] = value
-    return _flatten(features)
+    names = [name for name in task if normalize_name(name) not in aside]
+    return _flatten({name: task[name] for name in names})
 
 
 def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The parts of an annotation that name labels; one of doccano is itself such a part."""
-    if "result" not in annotation:
-        if "label" not in annotation:
-            return []
+    if "result" not in annotation and "label" in annotation:
         return [{"type": "label", "value": annotation}]
     parts = []
-    for part in annotation["result"] or ():
+    for part in annotation.get("result") or ():
         has_value = isinstance(part, Mapping) and isinstance(part.get("value"), Mapping)
         if has_value and _raw_labels(part) is not None:
             parts.append(part)
@@ -213,7 +207,10 @@ def _first_entry(entries: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def parse_labels(
-    value: Any, row: object, column: str | None = None, separator: str = "|"
+    value: Any,
+    row: object,
+    column: str | None = None,
+    separator: str = "|",
 ) -> list[str]:
     """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of a tool.
 
@@ -225,7 +222,12 @@ def parse_labels(
         raise TableError("its lists are nested too deeply.", row=row, column=column) from None
 
 
-def _find_labels(value: Any, row: object, column: str | None, separator: str) -> list[str]:
+def _find_labels(
+    value: Any,
+    row: object,
+    column: str | None,
+    separator: str,
+) -> list[str]:
     if isinstance(value, str):
         value = parse_list_text(value)
     if is_empty(value):
@@ -237,16 +239,17 @@ def _find_labels(value: Any, row: object, column: str | None, separator: str) ->
             _check_label_name(name, row, column)
         return names
     if isinstance(value, list | tuple | set | np.ndarray):
-        found: list[str] = []
+        found = []
         for part in value:
-            if isinstance(part, list) and part and all(isinstance(name, str) for name in part):
-                part = " / ".join(part)  # a node of a taxonomy: its ancestors and itself
-            elif isinstance(part, list) and [*map(type, part)] == [int, int, str]:
+            types = list(map(type, part)) if isinstance(part, list) else []
+            if types == [int, int, str]:
                 part = part[2]  # a span of a text: its two ends, its label
+            elif set(types) == {str}:
+                part = " / ".join(part)  # a node of a taxonomy: its ancestors and itself
             if isinstance(part, str):
                 found.append(part.strip())  # names in a list are whole, whatever marks they hold
             else:
-                found += _find_labels(part, row, column, separator)
+                found.extend(_find_labels(part, row, column, separator))
         return list(filter(None, found))
     if isinstance(value, Mapping):
         inner = _first_entry(value, _LABEL_KEYS)
@@ -279,10 +282,12 @@ def parse_list_text(text: str) -> Any:
     if cell == "set()":
         return []
     items = cell[1:-1].strip()
-    # A number in parentheses is no list: Python writes a comma after an only item.
-    if cell[:1] + cell[-1:] not in _BRACKETS or (cell[0] == "(" and items.isalnum()):
+    if cell[:1] + cell[-1:] not in _BRACKETS:
         return text
-    found: list[Any] = []
+    # A number in parentheses is no list: Python writes a comma after an only item.
+    if cell[0] == "(" and items.isalnum():
+        return text
+    found = []
     position = 0
     while position < len(items):
         match = _LIST_ITEM.match(items, position)
@@ -338,10 +343,10 @@ def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     if len(prefix) > _LONGEST_PREFIX:
         problem = "its objects are nested too deeply, or have names that are too long."
         raise TableError(problem, column=prefix[:40])
-    flat: dict[str, Any] = {}
+    flat = {}
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
+            flat.update(_flatten(value, f"{prefix}{name}."))
         else:
             flat[f"{prefix}{name}"] = value
     return flat
@@ -373,13 +378,15 @@ class LongFormat:
         """What was found, for messages."""
         found = [f"{role} {name!r}" for role, name in self.roles.items()]
         kind = "one annotation a row"
-        plural = ""
+        label = "label"
         if self.label_names:
             kind += ", and a 0/1 column for each label, where an empty cell counts as 0"
-            plural = "s"
-        found.append(f"label{plural} {format_list(self.labels)}")
-        own = "" if "item" in self.roles else "; each row is an item of its own"
-        return f"{kind}: {', '.join(found)}{own}"
+            label = "labels"
+        found.append(f"{label} {format_list(self.labels)}")
+        description = f"{kind}: {', '.join(found)}"
+        if "item" not in self.roles:
+            description += "; each row is an item of its own"
+        return description
 
     def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:
         """The annotations in the rows of the table, by their numbers in messages."""
@@ -406,14 +413,16 @@ class LongFormat:
         found.check_zero_or_one(
             "a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere."
         )
-        positive: dict[int, list[str]] = {}
+        positive = {}
         for number, row in zip(rows, found.values == 1, strict=True):
             positive[number] = list(compress(self.labels, row))
         return positive
 
 
 def find_long_format(
-    names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True
+    names: Sequence[str],
+    given: Mapping[str, str | None],
+    single_file: bool = True,
 ) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
     found: dict[str, list[str]] = {}
@@ -439,7 +448,7 @@ def find_long_format(
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
     labels = found["label"]
-    roles: dict[str, str] = {}
+    roles = {}
     for role in ("item", "rater"):
         columns = found.get(role, [])
         if len(columns) > 1 or not set(columns).isdisjoint(labels):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ldlearn._messages import check_choice, format_list
 from ldlearn.exceptions import FileError, TableError
@@ -55,14 +55,15 @@ class Annotations:
     table: Any
     id: str
     labels: list[str]
-    kind: Literal["votes", "labels"]
+    kind: str
     messages: list[str] = field(default_factory=list)
 
     @property
     def labels_option(self) -> str:
         """The label columns as ``--labels`` takes them."""
         names = list(self.table.columns)
-        return quote_columns(names, range(len(names) - len(self.labels), len(names)))
+        first = len(names) - len(self.labels)
+        return quote_columns(names, range(first, len(names)))
 
 
 def read_annotations(
@@ -128,23 +129,25 @@ def read_annotations(
             advice = "name it once, or its annotations count twice."
             raise FileError(f"{path}: it is the same file as another; {advice}")
     given = {"item": item, "rater": rater, "label": label}
-    annotations: list[Annotation] = []
-    messages: list[str] = []
-    labels: list[str] = []
+    reading = ReadingOptions(format, dialect or Dialect())
+    annotations = []
+    titles: dict[str, None] = {}  # in order
+    labels = []
     id = "id"
     budget = Budget()
     for path in files:
-        reading = ReadingOptions(format, dialect or Dialect())
         input = Input(path, reading, list_column=label)
         with prefix_errors(path):
             found, columns = _read_annotation_file(input, given, len(files) == 1, budget)
-        annotations += found
-        messages.append(columns.describe() if columns else _TASKS_TITLE)
+        annotations.extend(found)
+        title = _TASKS_TITLE
         if columns is not None:
-            labels += columns.label_names
+            title = columns.describe()
+            labels.extend(columns.label_names)
             id = columns.roles.get("item", "id")
+        titles[title] = None
     with prefix_errors(files[0]):
-        return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)), budget, labels)
+        return _count_raters(annotations, kind, id, list(titles), budget, labels)
 
 
 def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotations:
@@ -153,13 +156,17 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotatio
 
 
 def _read_annotation_file(
-    input: Input, given: Mapping[str, str | None], single_file: bool, budget: Budget
+    input: Input,
+    given: Mapping[str, str | None],
+    single_file: bool,
+    budget: Budget,
 ) -> tuple[list[Annotation], LongFormat | None]:
     """The annotations of a file, and the columns of a long table."""
     rows: dict[int, Mapping[Any, Any]]
-    if (kind := format_of(input.table, input.reading.format)) in ("json", "jsonl"):
+    format = format_of(input.table, input.reading.format)
+    if format in ("json", "jsonl"):
         opened = OpenInput(input, "JSON")
-        parse = parse_list if kind == "json" else parse_lines
+        parse = parse_list if format == "json" else parse_lines
         with opened.stack, opened.convert_errors():
             objects = list(map(as_task, parse(opened)))
         budget.size += opened.budget.size
@@ -198,12 +205,8 @@ def _count_raters(
     """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first."""
     pandas = import_pandas()
     found: list[tuple[str, str | int, str]] = []
-    items: dict[str, None] = {}  # in order
-    names: set[str] = set()
     unlabelled = 0
     for k, annotation in enumerate(annotations):
-        items[annotation.item] = None
-        names.update(annotation.features)
         unlabelled += not annotation.labels
         # Without a name, a rater of its own.
         rater = k if annotation.rater is None else annotation.rater
@@ -211,29 +214,32 @@ def _count_raters(
     if not found:
         raise TableError("no annotation has a label.")
     triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
-    labels = list(dict.fromkeys([*known, *sorted_labels(triples["label"].unique())]))
+    used = sorted_labels(triples["label"].unique())
+    labels = list(dict.fromkeys([*known, *used]))
     if len(labels) > 1000:  # a column of free texts
         problem = f"there are {len(labels):,} different labels"
         raise TableError(f"{problem}; is that the column of the labels?")
-    budget.check_table(len(items), len(names) + len(labels))
+    features, unusable = _features_by_item(annotations)
+    names = set().union(*features.values())
+    budget.check_table(len(features), len(names) + len(labels))
     counts = pandas.crosstab(triples["item"], triples["label"])
     counts = counts.reindex(columns=labels, fill_value=0)
-    counts = counts.loc[[item for item in items if item in counts.index]]
-    n_raters = int(triples.groupby("item")["rater"].nunique().max())
-    votes = kind == "votes" or (kind == "auto" and n_raters > 1)
+    counts = counts.loc[[item for item in features if item in counts.index]]
+    n_raters = triples.groupby("item")["rater"].nunique().max()
+    if kind == "auto":
+        kind = "votes" if n_raters > 1 else "labels"
     counted = "the columns are 1 where a rater gave the label, else 0"
-    if votes:
+    if kind == "votes":
         counted = "the columns count raters"
     messages.append(f"up to {n_raters} raters an item; {counted}")
     left_out = {
         "annotations without a label": unlabelled,
         "repeated annotations (same item, rater and label)": len(found) - len(triples),
-        "items without a label": len(items) - len(counts),
+        "items without a label": len(features) - len(counts),
     }
     for what, number in left_out.items():
         if number:
             messages.append(f"{number:,} {what} are left out")
-    features, unusable = _features_by_item(annotations)
     if unusable:
         reason = "they hold lists or differ between the annotations of one item"
         messages.append(f"columns left out, because {reason}: {format_list(unusable)}")
@@ -242,14 +248,13 @@ def _count_raters(
     if id in table:
         id = "item_id"
     if not {id, *table}.isdisjoint(labels):
-        mark = MARKS["counts" if votes else "Y"]
+        mark = MARKS["counts" if kind == "votes" else "Y"]
         labels = [mark + name for name in labels]
-    table.insert(0, id, list(counts.index))
-    if votes:
-        table[labels] = counts.to_numpy()
-        return Annotations(table, id, labels, "votes", messages)
-    table[labels] = counts.clip(upper=1).to_numpy()
-    return Annotations(table, id, labels, "labels", messages)
+    table.insert(0, id, counts.index)
+    if kind == "labels":
+        counts = counts.clip(upper=1)
+    table[labels] = counts.to_numpy()
+    return Annotations(table, id, labels, kind, messages)
 
 
 def _features_by_item(

@@ -45,12 +45,6 @@ class _Attribute(NamedTuple):
     name: str
     categories: Mapping[str, str] | None  # to themselves; None if it is numeric
 
-    @property
-    def is_numeric(self) -> bool:
-        """Whether its cells become numbers; codes such as 01 stay texts."""
-        categories = self.categories or ()
-        return all(map(is_number, categories)) and not any(map(has_leading_zero, categories))
-
     def parse(self, cell: str, row: int) -> str | None:
         """A cell without quotes; None if the value is missing."""
         text = _unquote(cell.strip())
@@ -69,7 +63,7 @@ class _Attribute(NamedTuple):
         try:
             return float(text or "nan")
         except ValueError:
-            return float(to_numbers(import_pandas().Series([text], [row]), self.name)[0])
+            return to_numbers(import_pandas().Series([text], [row]), self.name)[0]
 
 
 def _open_arff(opened: OpenInput) -> ArraySource:
@@ -92,10 +86,10 @@ def _open_arff(opened: OpenInput) -> ArraySource:
     source.texts = {"name": _unquote(relation).split(": -C")[0]}
     if labels:
         source.labels = {field: labels}
+    fields = dict.fromkeys(labels, field)
     source.names = []
-    marked = set(labels)
     for i, name in enumerate(names):
-        source.names.append(mark_if_ambiguous(name, field if i in marked else "X"))
+        source.names.append(mark_if_ambiguous(name, fields.get(i, "X")))
     return source
 
 
@@ -141,10 +135,8 @@ def _mulan_labels(path: Path, names: list[str]) -> list[int]:
     if not companion.is_file():
         return []
     found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
-    if not found:
-        return []
     labels = [html.unescape(name[1:-1]) for name in found]
-    return find_columns(names, labels, companion.name)
+    return find_columns(names, labels, companion.name) if labels else []
 
 
 def _meka_labels(relation: str, n_attributes: int) -> list[int]:
@@ -156,7 +148,10 @@ def _meka_labels(relation: str, n_attributes: int) -> list[int]:
 
 
 def _read_columns(
-    lines: Iterable[str], attributes: list[_Attribute], labels: list[int], budget: Budget
+    lines: Iterable[str],
+    attributes: list[_Attribute],
+    labels: list[int],
+    budget: Budget,
 ) -> tuple[dict[str, Any], list[tuple[str, int]]]:
     """The cells as arrays, and the array and position of each attribute.
 
@@ -168,7 +163,9 @@ def _read_columns(
     texts: dict[int, list[str | None]] = {}
     numeric: dict[int, int] = {}
     for i, attribute in enumerate(attributes):
-        if attribute.is_numeric:
+        categories = attribute.categories or ()
+        # Codes such as 01 stay texts.
+        if all(map(is_number, categories)) and not any(map(has_leading_zero, categories)):
             numeric[i] = len(numeric)
         else:
             texts[i] = []
@@ -184,35 +181,28 @@ def _read_columns(
         split = _sparse_cells if is_sparse else _dense_cells
         cells = split(text, row, len(attributes))
         budget.spend(_ENTRY_BYTES * (1 + len(cells) + len(texts)))
-        for i in cells:
-            if i in numeric:
-                values.append(attributes[i].parse_number(cells[i], row))
-                places.append(numeric[i])
+        for i in filter(numeric.__contains__, cells):
+            values.append(attributes[i].parse_number(cells[i], row))
+            places.append(numeric[i])
         starts.append(len(values))
         for i, column in texts.items():
             column.append(attributes[i].parse(cells.get(i, "0"), row))
     parts = tuple(map(np.array, (values, places, starts)))
     numbers = scipy.sparse.csr_array(parts, shape=(row, len(numeric)))
-    arrays: dict[str, Any] = {"numbers": numbers}
-    columns: list[tuple[str, int]] = []
-    dense = set(labels)
+    arrays = {"numbers": numbers}
+    columns = {i: ("numbers", j) for i, j in numeric.items()}
     # A missing value is no zero.
     if not is_sparse or np.isnan(values).any():
         budget.check(8 * row * len(numeric))
         arrays["numbers"] = numbers.toarray()
-        dense = set()
-    for i in range(len(attributes)):
-        key = str(i)
-        if i in texts:
-            arrays[key] = np.array(texts[i], dtype=object).reshape(-1, 1)
-            columns.append((key, 0))
-        elif i in dense:
+    else:
+        for i in filter(numeric.__contains__, labels):
             budget.spend(8 * row)
-            arrays[key] = numbers[:, [numeric[i]]].toarray()
-            columns.append((key, 0))
-        else:
-            columns.append(("numbers", numeric[i]))
-    return arrays, columns
+            arrays[str(i)] = numbers[:, [numeric[i]]].toarray()
+            del columns[i]
+    for i, column in texts.items():
+        arrays[str(i)] = np.array(column, dtype=object).reshape(-1, 1)
+    return arrays, [columns.get(i, (str(i), 0)) for i in range(len(attributes))]
 
 
 def _dense_cells(text: str, row: int, width: int) -> Mapping[int, str]:
@@ -256,10 +246,10 @@ def _write_arff(output: TableOutput, content: DatasetContent) -> None:
     for name in (relation, *names):
         if "\n" in name or "\r" in name:
             raise TableError(f"ARFF cannot hold the name {name!r}, which has a line break.")
+    kinds = dict.fromkeys(content.feature_names, "numeric")
+    kinds |= dict.fromkeys(content.label_names, "{0,1}" if field == "Y" else "numeric")
     lines = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
-    lines += [f"@attribute {_quote(name)} numeric" for name in content.feature_names]
-    kind = "{0,1}" if field == "Y" else "numeric"
-    lines += [f"@attribute {_quote(name)} {kind}" for name in content.label_names]
+    lines += [f"@attribute {_quote(name)} {kind}" for name, kind in kinds.items()]
     output.file.write("\n".join([*lines, "", "@data", ""]).encode())
     for x, y in zip(content.X, labels, strict=True):
         output.file.write(_format_row(x, y).encode() + b"\n")
@@ -273,7 +263,8 @@ def _format_row(x: Any, y: NDArray[Any]) -> str:
     if not scipy.sparse.issparse(x):
         return ",".join(map(_format_number, [*x.tolist(), *y.tolist()]))
     row = x.tocsr()
-    cells = dict(sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True)))
+    row.sort_indices()
+    cells = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
     for j in np.flatnonzero(y).tolist():
         cells[x.shape[-1] + j] = y[j].item()
     return "{" + ", ".join(f"{i} {_format_number(value)}" for i, value in cells.items()) + "}"

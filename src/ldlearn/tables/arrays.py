@@ -26,7 +26,7 @@ from ldlearn.tables.columns import MARKS, mark_if_ambiguous
 from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.options import Columns
-from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
+from ldlearn.tables.source import Kinds, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
 _USUAL_NAMES = {
@@ -39,8 +39,8 @@ _USUAL_NAMES = {
         "distributions",
         "distribution",
     ),
-    "counts": ("counts", "votes"),
     "Y": ("y", "logicallabel", "logicallabels", "target", "targets", "label", "logical"),
+    "counts": ("counts", "votes"),
 }
 _LIBSVM_MARK = "ldlearn "  # before names and origin, in a comment
 _LONGEST_MATRIX_ROW = 50_000
@@ -64,7 +64,10 @@ class ArraySource(Source):
     groups: Mapping[str, list[int]] = {}
 
     def __init__(
-        self, opened: OpenInput, arrays: Mapping[str, Any], columns: list[tuple[str, int]]
+        self,
+        opened: OpenInput,
+        arrays: Mapping[str, Any],
+        columns: list[tuple[str, int]],
     ) -> None:
         super().__init__(opened)
         self._arrays = arrays
@@ -76,10 +79,10 @@ class ArraySource(Source):
             return self.groups[choice]
         return super().find(choice, option)
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`: one block."""
-        dense: dict[int, NDArray[Any]] = {}
-        sparse: list[int] = []
+        dense = {}
+        sparse = []
         for i in kinds:
             name, j = self._columns[i]
             if scipy.sparse.issparse(self._arrays[name]):
@@ -131,7 +134,7 @@ class ArraySource(Source):
             if m != n:
                 problem = f"the array {first!r} has {n} rows, but {other!r} has {m}"
                 raise TableError(f"{problem}; all need as many.")
-        return int(n)
+        return n
 
 
 def open_arrays(opened: OpenInput, read: Callable[[Path, Budget], dict[str, Any]]) -> ArraySource:
@@ -146,33 +149,23 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
     kept = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
     width = sum(math.prod(array.shape[1:]) for array in kept.values())
     opened.budget.check_columns(width, max(map(len, kept), default=0))
-    matrices = {name for name, array in kept.items() if array.ndim == 2}
-    held: dict[str, str] = {}
-    for field in ("X", *MARKS):
-        name = _first_present(field, matrices.difference(held))
-        if name:
-            held[name] = field
-    features = next((name for name in held if held[name] == "X"), "")
-    label_matrices = [name for name in held if name != features]
+    fields = _find_fields([name for name, array in kept.items() if array.ndim == 2])
+    label_matrices = [name for name, field in fields.items() if field != "X"]
     # A single matrix called labels may hold degrees, 0/1 labels or votes: its values decide.
     if len(label_matrices) == 1 and not is_own:
-        held[label_matrices[0]] = "auto"
+        fields[label_matrices[0]] = "auto"
     names: list[str] = []
     columns: list[tuple[str, int]] = []
     unnamed: set[int] = set()
-    groups: dict[str, list[int]] = {}
+    groups = {}
     for name, array in kept.items():
         start = len(names)
-        field = held.get(name, "")
-        given = []
-        if name == features:
-            given = known["feature_names"]
-        elif field:
-            given = known["label_names"]
+        field = fields.get(name)
+        given = known["feature_names" if field == "X" else "label_names"]
         if array.ndim == 1:
             names.append(name)
             kept[name] = array.reshape(-1, 1)
-        elif len(given) != array.shape[1] or not given:
+        elif field is None or len(given) != array.shape[1]:
             # Names that do not fit the matrix are those of something else.
             names += [f"{name}{j}" for j in range(array.shape[1])]
             unnamed.update(range(start, len(names)))
@@ -187,8 +180,10 @@ def _name_arrays(opened: OpenInput, arrays: dict[str, Any]) -> ArraySource:
     source.groups = groups
     source.unnamed = frozenset(unnamed)
     source.texts = known["texts"]
-    source.features = groups.get(features)
-    source.labels = {held[name]: groups[name] for name in label_matrices}
+    for name, field in fields.items():
+        if field == "X":
+            source.features = groups[name]
+    source.labels = {fields[name]: groups[name] for name in label_matrices}
     return source
 
 
@@ -197,7 +192,7 @@ def _is_column_or_matrix(array: Any) -> bool:
     if isinstance(array, str) or array.dtype.kind == "S":
         return False
     if array.ndim != 2:
-        return bool(array.ndim == 1)
+        return array.ndim == 1
     # A long row is how MATLAB stores a vector; a matrix of texts is no label and no feature.
     is_vector = array.shape[0] == 1 and array.shape[1] > _LONGEST_MATRIX_ROW
     return not is_vector and array.dtype.kind != "U"
@@ -213,16 +208,18 @@ def _pop_names(arrays: dict[str, Any], budget: Budget) -> dict[str, Any]:
     return names
 
 
-def _first_present(field: str, present: Iterable[str]) -> str:
-    """The first usual name of a field among the present names; empty if there is none."""
+def _find_fields(matrices: list[str]) -> dict[str, str]:
+    """What the matrices with usual names hold."""
     spelled = {}
     # Capital letters win: x and X may both be there.
-    for name in sorted(present, reverse=True):
+    for name in sorted(matrices, reverse=True):
         spelled[normalize_name(name).removeprefix("train")] = name
-    for name in _USUAL_NAMES[field]:
-        if name in spelled:
-            return spelled[name]
-    return ""
+    fields = {}
+    for field, usual in _USUAL_NAMES.items():
+        present = list(filter(spelled.__contains__, usual))
+        if present:
+            fields[spelled[present[0]]] = field
+    return fields
 
 
 def to_arrays(content: DatasetContent) -> dict[str, Any]:
@@ -235,21 +232,17 @@ def read_npz(path: Path, budget: Budget) -> dict[str, Any]:
     """All arrays of an .npz archive; the parts of a sparse matrix as the matrix ``X``."""
     arrays: dict[str, Any] = {}
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        for member in members:
-            name = member.filename
-            if not name.endswith(".npy"):
-                raise TableError(f"it holds {name!r}, which is no NumPy array.")
+        for member in archive.infolist():
+            name, _, ending = member.filename.rpartition(".")
+            if ending != "npy":
+                raise TableError(f"it holds {member.filename!r}, which is no NumPy array.")
             # NumPy itself writes no other kinds.
             is_usual = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
             if not is_usual or member.flag_bits & 1:
                 raise TableError(f"{name!r} is packed or encrypted in a way no NumPy archive is.")
-        for member in members:
-            name = member.filename.removesuffix(".npy")
+            what = f"the array {name!r}"
             with archive.open(member) as file:
-                arrays[name] = _read_npy_array(
-                    file, member.file_size, budget, f"the array {name!r}"
-                )
+                arrays[name] = _read_npy_array(file, member.file_size, budget, what)
     if not arrays.keys() >= {*_SPARSE_PARTS}:
         return arrays
     data, indices, starts, shape, format = map(arrays.pop, _SPARSE_PARTS)
@@ -268,14 +261,17 @@ def read_npy(path: Path, budget: Budget) -> NDArray[Any]:
 
 
 def _read_npy_array(
-    file: IO[bytes], size: int, budget: Budget, what: str = "the array"
+    file: IO[bytes],
+    size: int,
+    budget: Budget,
+    what: str = "the array",
 ) -> NDArray[Any]:
     """Read an array of ``size`` bytes, with which its header must agree."""
     start = file.tell()
-    read_header: Callable[[Any], Any] = npy_format.read_array_header_2_0
     if npy_format.read_magic(file) == (1, 0):
-        read_header = npy_format.read_array_header_1_0
-    shape, _, dtype = read_header(file)
+        shape, _, dtype = npy_format.read_array_header_1_0(file)
+    else:
+        shape, _, dtype = npy_format.read_array_header_2_0(file)
     if dtype.hasobject:
         raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
     if dtype.kind not in "biufUS":
@@ -289,7 +285,7 @@ def _read_npy_array(
     # A text becomes a Python object.
     budget.spend_array(shape, dtype.itemsize + 64 * (dtype.kind == "U"))
     file.seek(start)
-    array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
+    array = npy_format.read_array(file, allow_pickle=False)
     file.read(1)  # an archive compares its checksum at the end of the member
     return array
 
@@ -391,21 +387,24 @@ def _read_libsvm(path: Path, budget: Budget) -> dict[str, Any]:
     comment = _read_own_comment(path)
     known = parse_meta(comment or "{}", budget)
     # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
-    n_features = len(known["feature_names"])
-    own: dict[str, Any] = {}
-    if n_features:
-        own = {"n_features": n_features, "zero_based": False}
-    X, targets = load_svmlight_file(str(path), multilabel=True, **own)
+    n_features = len(known["feature_names"]) or None
+    zero_based = False if n_features else "auto"
+    X, targets = load_svmlight_file(
+        str(path),
+        n_features=n_features,
+        multilabel=True,
+        zero_based=zero_based,
+    )
     budget.check_columns(X.shape[1])
     numbers = sorted(set().union(*targets))
     if not np.isfinite(numbers).all():
         raise TableError("a label is no finite number.")
     if known["label_names"]:
         # Labels that no row has keep their columns.
-        named = list(map(float, range(len(known["label_names"]))))
+        named = range(len(known["label_names"]))
         if unnamed := set(numbers).difference(named):
             raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
-        numbers = named
+        numbers = list(named)
     budget.spend_array((X.shape[0], len(numbers)))  # the labels are made dense
     Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
     names = {

@@ -5,11 +5,10 @@ import os
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +16,21 @@ from numpy.typing import NDArray
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_marked_labels
-from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput
+from ldlearn.tables.files import STREAMED, OpenInput, TableOutput
 from ldlearn.tables.formats import META, Format, Table, parse_meta
 from ldlearn.tables.source import (
     ROW_BYTES,
-    Kind,
+    Kinds,
     Source,
     as_column,
     make_frame,
     rows_per_chunk,
-    text_length,
 )
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # an index without a name, which is no column
 _ALL_COLUMNS = ""
 _VIEW_BYTES = 16  # length, first characters, buffer and place
-_TEXT_TYPES = ("string", "large_string", "string_view", "null", "bool")
+_TEXT_TYPES = ("string", "large_string", "string_view", "null")
 
 
 class _ArrowSource(Source):
@@ -40,20 +38,21 @@ class _ArrowSource(Source):
 
     def __init__(self, opened: OpenInput, format: str) -> None:
         super().__init__(opened)
+        self.expands_texts = True
         self._types = import_optional("pyarrow", "tables", "Tables").types
         from pyarrow import dataset
 
+        # What the file announces: bytes of columns, and columns of texts stored as differences.
+        self._column_bytes: Counter[str] = Counter()
+        self._differences: set[str] = set()
         options: Any = format
         if format == "parquet":
-            announced = _parquet_sizes(opened.path, self.budget)
             # Texts stay in dictionaries: a file names a long one once for any number of rows.
             # Without buffers: a damaged page would get one of the size that it announces.
-            read = dataset.ParquetReadOptions(dictionary_columns=announced.texts)
+            read = dataset.ParquetReadOptions(dictionary_columns=self._measure_parquet())
             options = dataset.ParquetFileFormat(read_options=read, pre_buffer=False)
         else:
-            announced = _feather_sizes(opened.path, self.budget)
-        self._column_bytes = announced.columns
-        self._differences = announced.differences
+            self._measure_feather()
         self._file = dataset.dataset(str(opened.path), format=options)
         self._n_rows = self._file.count_rows()
         names = self._file.schema.names
@@ -70,12 +69,15 @@ class _ArrowSource(Source):
         self._read_meta()
 
     def _add_column(self, name: str, kind: Any) -> None:
-        if not self._is_list(kind) or not self._is_plain_number(kind.value_type):
+        types = self._types
+        if not self._is_list(kind) or not (
+            types.is_integer(kind.value_type) or types.is_floating(kind.value_type)
+        ):
             self.names.append(name)
             self._file_columns.append((name, None))
             return
         width = 0
-        if self._types.is_fixed_size_list(kind):
+        if types.is_fixed_size_list(kind):
             width = kind.list_size
         else:
             for batch in islice(self._batches([name]), 1):
@@ -89,22 +91,17 @@ class _ArrowSource(Source):
 
     def _is_list(self, kind: Any) -> bool:
         types = self._types
-        is_list = types.is_list(kind) or types.is_large_list(kind)
-        return bool(is_list or types.is_fixed_size_list(kind))
-
-    def _is_plain_number(self, kind: Any) -> bool:
-        return bool(self._types.is_integer(kind) or self._types.is_floating(kind))
+        return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
     def _check_type(self, name: str, kind: Any) -> None:
         """Refuse a column that is neither numbers nor texts, by its type alone."""
-        types = self._types
         inner = kind
         if self._is_list(inner):
             inner = inner.value_type
-        if types.is_dictionary(inner):
+        if self._types.is_dictionary(inner):
             inner = inner.value_type
-        is_number = self._is_plain_number(inner) or types.is_decimal(inner)
-        if not (is_number or types.is_temporal(inner) or str(inner) in _TEXT_TYPES):
+        is_number_or_time = self._types.is_primitive(inner) or self._types.is_decimal(inner)
+        if not is_number_or_time and str(inner) not in _TEXT_TYPES:
             problem = f"its type is {kind}; convert it to numbers or texts, or leave it out."
             raise TableError(problem, column=name)
 
@@ -124,15 +121,13 @@ class _ArrowSource(Source):
             self.labels[field] = list(range(start, start + n_labels))
             start += n_labels
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`."""
         self.budget.check(self._n_rows * (ROW_BYTES + 8 * len(kinds)), STREAMED)
         wanted = list(dict.fromkeys(self._file_columns[i][0] for i in kinds))
         row = 1
         for batch in self._batches(wanted):
-            arrays = {}
-            for name in wanted:
-                arrays[name] = self._read_values(batch.column(name), name, row)
+            arrays = {name: self._read_values(batch.column(name), name, row) for name in wanted}
             columns = {}
             for i in kinds:
                 name, k = self._file_columns[i]
@@ -152,7 +147,7 @@ class _ArrowSource(Source):
                     "write the file with dictionaries, or leave it out."
                 )
                 raise TableError(problem, column=name)
-        needed = sum(self._column_bytes.get(name, 0) for name in (*names, _ALL_COLUMNS))
+        needed = sum(self._column_bytes[name] for name in (*names, _ALL_COLUMNS))
         self.budget.check(needed, STREAMED)
         batches = self._file.to_batches(
             columns=names,
@@ -175,16 +170,14 @@ class _ArrowSource(Source):
         matrices = {}
         for field, positions in groups.items():
             self.budget.check(8 * self._n_rows * len(positions))
-            types = set()
-            for i in positions:
-                name, _ = self._file_columns[i]
-                types.add(str(self._file.schema.field(name).type))
+            names = {self._file_columns[i][0] for i in positions}
+            types = {str(self._file.schema.field(name).type) for name in names}
             dtype = np.float32 if types == {"float"} else np.float64
             matrix = np.empty((self._n_rows, len(positions)), dtype=dtype)
-            for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
+            n_passes = min(12, len(positions))
+            for columns in np.array_split(np.arange(len(positions)), n_passes):
                 group = np.take(positions, columns).tolist()
-                some = super().read_matrices({field: group})
-                matrix[:, columns] = some[field]
+                matrix[:, columns] = super().read_matrices({field: group})[field]
             matrices[field] = matrix
         return matrices
 
@@ -197,13 +190,11 @@ class _ArrowSource(Source):
         if types.is_dictionary(kind):
             return self._decode(column, name, row)
         if self._is_list(kind):  # of labels
-            values = self._read_values(column.flatten(), name, row).tolist()
-            lists: list[Any] = []
-            start = 0
+            values = self._read_values(column.flatten(), name, row)
+            lists = []
             for length in column.value_lengths().to_pylist():
-                end = start + (length or 0)
-                lists.append(None if length is None else values[start:end])
-                start = end
+                lists.append(None if length is None else values[:length].tolist())
+                values = values[length or 0 :]
             return as_column(lists, "text")
         if types.is_decimal(kind):
             column = column.cast("float64")
@@ -211,21 +202,25 @@ class _ArrowSource(Source):
             column = column.cast("string")
         elif str(kind) == "string_view":  # cells may share a text, which is copied for each of them
             lengths = np.frombuffer(column.buffers()[1], "<i4")[:: _VIEW_BYTES // 4]
-            self.budget.check(int(lengths[column.offset :][: len(column)].sum(dtype=float)))
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+            used = lengths[column.offset :][: len(column)]
+            self.budget.check(int(used.sum(dtype=float)))
+        return column.to_numpy(zero_copy_only=False)
 
     def _decode(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a dictionary, each of them once in memory."""
         import pyarrow
 
-        codes, places = np.unique(column.indices.fill_null(-1).to_numpy(), return_inverse=True)
+        codes = column.indices.fill_null(-1).to_numpy()
+        codes, places = np.unique(codes, return_inverse=True)
         used = column.dictionary.take(pyarrow.array(codes, mask=codes < 0))
-        values = self._read_values(used, name, row)
-        lengths = np.array(list(map(text_length, values)))
-        self.text_bytes += int(np.bincount(places, minlength=len(codes)) @ lengths)
-        return values[places]
+        return self._read_values(used, name, row)[places]
 
-    def _lists_to_matrix(self, lists: Any, name: str, row: int) -> NDArray[np.float64]:
+    def _lists_to_matrix(
+        self,
+        lists: Any,
+        name: str,
+        row: int,
+    ) -> NDArray[np.float64]:
         """The lists of a column as rows, NaN where there is none."""
         width = self._widths[name]
         for k, length in enumerate(lists.value_lengths().to_pylist()):
@@ -234,49 +229,58 @@ class _ArrowSource(Source):
                 raise TableError(problem, row=row + k, column=name)
         rows = np.full((len(lists), width), np.nan)
         numbers = lists.drop_null().flatten().to_numpy(zero_copy_only=False)
-        rows[lists.is_valid().to_numpy(zero_copy_only=False)] = numbers.reshape(-1, width)
+        is_valid = lists.is_valid().to_numpy(zero_copy_only=False)
+        rows[is_valid] = numbers.reshape(-1, width)
         return rows
 
+    def _measure_parquet(self) -> list[str]:
+        """Find the sizes in the footer, and return the columns of texts."""
+        from pyarrow import parquet
 
-class _Sizes(NamedTuple):
-    """What a file announces: bytes of columns, columns of texts, those stored as differences."""
+        path = self.opened.path
+        with path.open("rb") as file:
+            file.seek(-8, os.SEEK_END)
+            # Its objects take 40 times the memory (30,000 columns: 6 MB and 250 MB).
+            footer_bytes = int.from_bytes(file.read(4), "little")
+            self.budget.check(40 * min(footer_bytes, self.budget.size))
+        footer = parquet.read_metadata(path)
+        names = set(footer.schema.to_arrow_schema().names)
+        roots = []
+        texts = {}
+        for j in range(footer.num_columns):
+            leaf = footer.schema.column(j)
+            roots.append(_find_root(leaf.path, names))
+            if leaf.logical_type.type == "STRING":
+                texts[j] = leaf.path
+        for k in range(footer.num_row_groups):
+            group = footer.row_group(k)
+            self.budget.spend_array(())
+            for j, root in enumerate(roots):
+                column = group.column(j)
+                needed = max(8 * column.num_values, column.total_uncompressed_size)
+                self.budget.check(needed)
+                self._column_bytes[root] += needed
+                if j in texts and "DELTA" in "".join(column.encodings):
+                    self._differences.add(root)
+        return list(texts.values())
 
-    columns: Mapping[str, int]
-    texts: list[str]
-    differences: Set[str] = frozenset()
-
-
-def _parquet_sizes(path: Path, budget: Budget) -> _Sizes:
-    """By the footer."""
-    from pyarrow import parquet
-
-    with path.open("rb") as file:
-        file.seek(-8, os.SEEK_END)
-        # Its objects take 40 times the memory (30,000 columns: 6 MB and 250 MB).
-        footer_bytes = int.from_bytes(file.read(4), "little")
-        budget.check(40 * min(footer_bytes, budget.size))
-    footer = parquet.read_metadata(path)
-    names = set(footer.schema.to_arrow_schema().names)
-    roots = []
-    texts = {}
-    for j in range(footer.num_columns):
-        leaf = footer.schema.column(j)
-        roots.append(_find_root(leaf.path, names))
-        if leaf.logical_type.type == "STRING":
-            texts[j] = leaf.path
-    differences = set()
-    sizes: Counter[str] = Counter()
-    for k in range(footer.num_row_groups):
-        group = footer.row_group(k)
-        budget.spend_array(())
-        for j, root in enumerate(roots):
-            column = group.column(j)
-            needed = max(8 * column.num_values, column.total_uncompressed_size)
-            budget.check(needed)
-            sizes[root] += needed
-            if j in texts and "DELTA" in "".join(column.encodings):
-                differences.add(root)
-    return _Sizes(sizes, list(texts.values()), differences)
+    def _measure_feather(self) -> None:
+        """Find the sizes in the headers of the batches: of arrays, and of unpacked buffers."""
+        with self.opened.path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        end = len(data) - 10
+        footer = end - struct.unpack_from("<i", data, end)[0]
+        table = _FlatTable(data, footer)
+        for dictionaries_or_batches in (2, 3):
+            for start, prefix_and_head, _ in table.vector(dictionaries_or_batches, "<qi4xq"):
+                self.budget.spend_array(())
+                has_mark = data[start : start + 4] == b"\xff\xff\xff\xff"
+                batch = _FlatTable(data, start + 4 + 4 * has_mark).inner(2)
+                if dictionaries_or_batches == 2:
+                    batch = batch.inner(1)
+                needed = _batch_bytes(batch, start + prefix_and_head)
+                self.budget.check(needed)
+                self._column_bytes[_ALL_COLUMNS] += needed
 
 
 def _find_root(path: str, names: set[str]) -> str:
@@ -284,25 +288,6 @@ def _find_root(path: str, names: set[str]) -> str:
     while path not in names and "." in path:
         path = path.rpartition(".")[0]
     return path
-
-
-def _feather_sizes(path: Path, budget: Budget) -> _Sizes:
-    """By the headers of the batches: lengths of arrays, and of buffers when unpacked."""
-    total = 0
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        footer = len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
-        table = _FlatTable(data, footer)
-        for dictionaries_or_batches in (2, 3):
-            for start, prefix_and_head, _ in table.vector(dictionaries_or_batches, "<qi4xq"):
-                budget.spend_array(())
-                has_mark = data[start : start + 4] == b"\xff\xff\xff\xff"
-                batch = _FlatTable(data, start + 4 + 4 * has_mark).inner(2)
-                if dictionaries_or_batches == 2:
-                    batch = batch.inner(1)
-                needed = _batch_bytes(batch, start + prefix_and_head)
-                budget.check(needed)
-                total += needed
-    return _Sizes({_ALL_COLUMNS: total}, [])
 
 
 def _batch_bytes(batch: "_FlatTable", body: int) -> int:
@@ -331,7 +316,7 @@ class _FlatTable:
         place = 4 + 2 * number
         if place >= struct.unpack_from("<H", self.data, fields)[0]:
             return 0
-        offset: int = struct.unpack_from("<H", self.data, fields + place)[0]
+        offset = struct.unpack_from("<H", self.data, fields + place)[0]
         return offset and self._start + offset
 
     def inner(self, number: int) -> "_FlatTable":

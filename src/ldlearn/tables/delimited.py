@@ -2,28 +2,33 @@
 
 Separator, decimal mark, encoding and the position of the header are found in the first rows, unless
 they are given; `docs/guide/tables.md` lists the rules.
+
+Arrow does not read them, because that would not remove code: its handler of invalid rows is not
+told of empty lines, which become rows of missing values like those of separators only, so that our
+scan of the bytes would remain for row numbers. It also refuses rows longer than its blocks, and
+infers types from the first block only: columns read as texts and converted here took 1.4 times the
+CPU time of pandas (1,000 x 5,000 numbers) and 100 MB more memory (100,000 x 20).
 """
 
 import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from string import ascii_letters
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
 from ldlearn.tables.files import BUFFER_BYTES, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table, map_texts
 from ldlearn.tables.formulas import guard, unguard, unguard_cells
-from ldlearn.tables.source import Kind, Source, make_frame, rows_per_chunk
+from ldlearn.tables.source import TEXT_COLUMN_BYTES, Kinds, Source, make_frame, rows_per_chunk
 from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
 _LONGEST_LINE_BYTES = 16 << 20
@@ -60,8 +65,7 @@ class _DelimitedSource(Source):
         self.budget.check_columns(max(map(line.count, b",;\t|")))
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
-        dialect = _detect_dialect(sample, self.input, delimiter, is_whole=self._is_whole)
-        self._dialect = dialect
+        self._dialect = dialect = _detect_dialect(sample, self.input, delimiter, self._is_whole)
         if dialect.messages:
             self.input.log(", and ".join(dialect.messages))
         if dialect.decimal == ",":
@@ -73,16 +77,15 @@ class _DelimitedSource(Source):
             self._file = io.BufferedReader(_AsUtf8(opened.file, dialect.encoding), BUFFER_BYTES)
         names = list(map(unguard, header))
         n_lines = dialect.lines_above + dialect.header_lines
-        # A spreadsheet shows a name that has line breaks in one row; other lines between header and
-        # table are empty.
-        self.first_row = 1 + n_lines - "".join(header).count("\n")
         if _is_row_of_numbers(header):
             names = [f"column{i}" for i in range(len(header))]
             n_lines = dialect.lines_above
-            self.first_row = 1 + n_lines
             self._first_rows = dialect.rows
         for _ in range(n_lines):
             self._file.readline()
+        # A spreadsheet shows a name that has line breaks in one row; other lines between header and
+        # table are empty.
+        self.first_row = 1 + n_lines - "".join(names).count("\n")
         self._set_names(names)
         self.width = len(header)  # of a row; names of empty columns at the end are dropped
         self._drop_empty_end()
@@ -98,14 +101,12 @@ class _DelimitedSource(Source):
         is_longer = set(map(len, rows)) == {self.width + 1}
         if is_longer and not any(row[-1].strip() for row in rows):
             self.width += 1
-        last = 0
-        for row in (self.names, *rows):
-            for i, cell in enumerate(row):
-                if i > last and cell.strip():
-                    last = i
-        del self.names[last + 1 :]
+        columns = list(zip_longest(self.names, *rows, fillvalue=""))
+        while len(columns) > 1 and not "".join(columns[-1]).strip():
+            columns.pop()
+        del self.names[len(columns) :]
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`; a column of kind "any" becomes numbers if all of its values are.
 
         Columns whose first rows hold codes with leading zeros (01067) stay texts.
@@ -113,22 +114,15 @@ class _DelimitedSource(Source):
         if self._is_whole and not self._file.peek().strip():
             return
         kinds = dict(kinds)
-        texts = set()
         for i in kinds:
-            if self.names[i] == self.input.list_column:
-                kinds[i] = "text"
             has_codes = any(has_leading_zero(row[i]) for row in self._first_rows if i < len(row))
-            if has_codes or kinds[i] == "text":
-                texts.add(i)
+            if has_codes or self.names[i] == self.input.list_column:
+                kinds[i] = "text"
+        texts = [i for i, kind in kinds.items() if kind == "text"]
         pandas = import_pandas()
-        options: dict[str, Any] = {}
+        options = {}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"  # the default of later versions
-        # With a dict, even an empty one, pandas works on every column by itself.
-        if texts:
-            options["dtype"] = dict.fromkeys(texts, object)
-        if len(kinds) < self.width:
-            options["usecols"] = sorted(kinds)
         file = _RowLengthCheck(self, self._file)
         try:
             reader = pandas.read_csv(
@@ -138,6 +132,9 @@ class _DelimitedSource(Source):
                 header=None,
                 names=range(self.width),
                 index_col=False,
+                usecols=sorted(kinds),
+                # With a dict, even an empty one, pandas works on every column by itself.
+                dtype=dict.fromkeys(texts, object) or None,
                 keep_default_na=False,
                 na_values=list(MISSING),
                 chunksize=self._chunk_rows,
@@ -148,36 +145,32 @@ class _DelimitedSource(Source):
             with reader:
                 for frame in reader:
                     self.budget.spent = 0
-                    if len(frame):
-                        yield self._to_block(frame, kinds, file.empty_rows)
+                    block = self._to_block(frame, kinds)
+                    # pandas does not count empty rows
+                    block.index += np.searchsorted(file.empty_rows, frame.index, side="right")
+                    yield block
         except pandas.errors.ParserError as error:
             # pandas passes on errors of the file, but replaces Ctrl-C.
             if "Calling read(" in str(error):
                 raise KeyboardInterrupt from None
             raise
 
-    def _to_block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
+    def _to_block(self, frame: Any, kinds: Kinds) -> Any:
         numeric = frame.select_dtypes("number")
         # Converted at once: a call for each of 10,000 columns is slow.
         columns = dict(zip(numeric.columns, numeric.to_numpy(np.float64).T, strict=True))
-        self._check_text_columns(frame.shape[1] - len(columns))
-        for i in frame.columns.difference(numeric.columns):
-            columns[i] = self._convert_texts(frame[i], kinds[i])
-        first_row = int(frame.index[0]) + self.first_row
-        block = make_frame({i: columns[i] for i in kinds}, first_row)
-        if empty_rows:  # which pandas does not count
-            block.index += np.searchsorted(empty_rows, frame.index, side="right")
-        return block
-
-    def _convert_texts(self, column: Any, kind: Kind) -> NDArray[Any]:
-        if column.dtype == bool:
-            return np.asarray(column)
-        cells = unguard_cells(column.to_numpy(dtype=object, copy=True))
-        if kind == "text" or self._dialect.decimal == ".":
-            return cells
-        with suppress(TypeError, ValueError):
-            return np.array(list(map(with_decimal_point, cells)), np.float64)
-        return cells
+        others = frame.columns.difference(numeric.columns)
+        self.budget.check_columns(len(others), TEXT_COLUMN_BYTES)
+        for i in others:
+            columns[i] = cells = frame[i].to_numpy(copy=True)
+            if cells.dtype == bool:
+                continue
+            unguard_cells(cells)
+            if kinds[i] == "any" and self._dialect.decimal == ",":
+                with suppress(TypeError, ValueError):
+                    columns[i] = np.array(list(map(with_decimal_point, cells)), np.float64)
+        first_row = self.first_row + frame.index.start
+        return make_frame({i: columns[i] for i in kinds}, first_row)
 
 
 class _RowLengthCheck:
@@ -297,7 +290,10 @@ class _DetectedDialect(NamedTuple):
 
 
 def _detect_dialect(
-    sample: bytes, input: Input, usual: str, *, is_whole: bool = True
+    sample: bytes,
+    input: Input,
+    usual: str,
+    is_whole: bool = True,
 ) -> _DetectedDialect:
     """Find the dialect of a table.
 
@@ -352,8 +348,7 @@ def _find_delimiter(text: str, usual: str, is_whole: bool) -> str:
     Only if no separator does so, lines above the header and up to 10 % rows of another length are
     accepted.
     """
-    regular: dict[str, float] = {}
-    irregular: dict[str, float] = {}
+    scores = {}
     for mark in dict.fromkeys((usual, *_DELIMITER_NAMES)):
         lines_above, _, rows = _read_first_rows(text, mark, is_whole)
         widths = list(map(len, rows)) or [0]
@@ -365,14 +360,17 @@ def _find_delimiter(text: str, usual: str, is_whole: bool) -> str:
         # A number within a table separated by commas has none.
         number = _POINT_NUMBER if mark == "," else _ANY_NUMBER
         n_numbers = len(list(filter(number.fullmatch, cells)))
-        found = irregular if n_other or lines_above else regular
-        found[mark] = n_numbers / max(len(cells), 1)
-    found = regular or irregular
+        is_regular = not (n_other or lines_above)
+        scores[mark] = (is_regular, n_numbers / max(len(cells), 1))
     # The first of equals, which is the usual one.
-    return max(found, key=found.__getitem__, default=usual)
+    return max(scores, key=scores.__getitem__, default=usual)
 
 
-def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> tuple[int, int, list[list[str]]]:
+def _read_first_rows(
+    text: str,
+    delimiter: str,
+    is_whole: bool,
+) -> tuple[int, int, list[list[str]]]:
     """Lines above the header, lines of the header, and the first rows from the header on.
 
     A line above the header fills no cell but the first, has fewer than half of the table's cells,
@@ -403,7 +401,11 @@ def _is_title(row: list[str], width: int) -> bool:
     return width > 1 and (is_comment or is_short)
 
 
-def _detect_decimal(rows: list[list[str]], likely: str, list_column: str | None) -> str:
+def _detect_decimal(
+    rows: list[list[str]],
+    likely: str,
+    list_column: str | None,
+) -> str:
     """The point or else the comma that cannot separate thousands; the likely mark if there is none.
 
     Columns that hold lists of numbers do not count.
@@ -424,7 +426,11 @@ def _detect_decimal(rows: list[list[str]], likely: str, list_column: str | None)
     return likely
 
 
-def _write_delimited(output: TableOutput, tables: Iterator[Table], delimiter: str) -> None:
+def _write_delimited(
+    output: TableOutput,
+    tables: Iterator[Table],
+    delimiter: str,
+) -> None:
     """Write a text table, with enough digits to read the same numbers back."""
     from pyarrow import csv as arrow_csv
 
@@ -432,7 +438,9 @@ def _write_delimited(output: TableOutput, tables: Iterator[Table], delimiter: st
 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
     options = arrow_csv.WriteOptions(
-        include_header=False, delimiter=delimiter, quoting_style="needed"
+        include_header=False,
+        delimiter=delimiter,
+        quoting_style="needed",
     )
     for k, table in enumerate(tables):
         columns = dict(table) if output.raw else map_texts(table, guard)

@@ -4,20 +4,19 @@ import datetime
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput, convert_os_errors
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import Kind, RowSource, as_column
+from ldlearn.tables.source import Kinds, RowSource
 from ldlearn.tables.values import repr_cell
 
 Row = Sequence[Any]
@@ -44,14 +43,14 @@ class _ExcelSource(RowSource):
         calamine = import_optional("python_calamine", "tables", "Excel files")
         _check_size(opened.path, self.budget)
         try:
-            file = opened.stack.enter_context(opened.path.open("rb"))
-            book = calamine.CalamineWorkbook.from_filelike(file)
+            book = calamine.CalamineWorkbook.from_path(opened.path)
             sheet, header, rows = self._find_table(book)
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust, which is no Exception
                 raise TableError(f"it cannot be read as an Excel workbook: {error}") from None
             raise
-        self._columns = [j for j, cell in enumerate(rows[header]) if cell != ""]
+        names = rows[header]
+        self._columns = [j for j, name in enumerate(names) if name != ""]
         widths = list(map(_count_filled, rows[header:]))
         self._filled = header + np.flatnonzero(widths)[1:]
         self._rows = map(rows.__getitem__, self._filled)
@@ -62,35 +61,35 @@ class _ExcelSource(RowSource):
             self.input.log(f"the table is on the sheet {sheet!r}")
         if header:
             self.input.log(f"the header is row {header + 1} of the sheet")
-        self._set_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
+        self._set_names([str(_to_plain_value(names[j])) for j in self._columns])
 
     def _find_table(self, book: Any) -> tuple[str, int, list[Row]]:
         """Name of the sheet, position of its header, and its rows."""
         found = []
         for name in book.sheet_names:
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-            widths = list(map(_count_filled, rows))
+            widths = np.array(list(map(_count_filled, rows)), dtype=int)
+            if not widths.any():
+                continue
             # A header fills at least 80 % of the cells of the fullest of the first rows, a title
             # above it fewer.
-            least = max(1, 0.8 * max(widths[:30], default=0))
-            header = next((k for k, width in enumerate(widths) if width >= least), None)
-            if header is not None:
-                found.append((name, header, rows))
-                if widths[header] > 1 and any(widths[header + 1 :]):
-                    return found[-1]
+            header = int(np.argmax(widths >= max(1, 0.8 * widths[:30].max())))
+            found.append((name, header, rows))
+            if widths[header] > 1 and widths[header + 1 :].any():
+                return found[-1]
         if not found:
             raise TableError("the file is empty; a row with the names of the columns is needed.")
         return found[0]
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`."""
         for block in super().blocks(kinds):
             block.index = self._filled[block.index - 1] + 1
             yield block
 
-    def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:
+    def _cells(self, rows: list[Row], position: int, first: int) -> list[Any]:
         j = self._columns[position]
-        return as_column([_to_plain_value(row[j]) for row in rows], kind)
+        return [_to_plain_value(row[j]) for row in rows]
 
 
 def _check_size(path: Path, budget: Budget) -> None:
@@ -127,7 +126,7 @@ def _check_size(path: Path, budget: Budget) -> None:
                 sizes[-1] += rest
                 sizes += others
                 budget.spend(64 * len(others))
-            largest = [max(pair) for pair in zip_longest(largest, sizes[1:], fillvalue=0)]
+            largest = list(map(max, zip_longest(largest, sizes[1:], fillvalue=0)))
     # Each may be read, and several may be one part.
     budget.check(n_sheets * max(part_sizes, default=0), STREAMED)
     budget.check(sum(used[k] * size for k, size in enumerate(largest)))
@@ -152,9 +151,9 @@ def _read_pieces(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> Iterator[by
 
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:
+    problem = f"the cell {repr_cell(cell)} has what no workbook can hold"
     limit = f"control characters and more than {_MOST_CHARACTERS:,} characters"
-    problem = f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv."
-    return TableError(problem, where=where)
+    return TableError(f"{problem}: {limit}; use .csv.", where=where)
 
 
 def _column_number(letters: bytes) -> int:
@@ -178,7 +177,9 @@ def _to_plain_value(cell: Any) -> Any:
         return int(cell)
     if isinstance(cell, datetime.date | datetime.time):
         return cell.isoformat()
-    return str(cell) if isinstance(cell, datetime.timedelta) else cell
+    if isinstance(cell, datetime.timedelta):
+        return str(cell)
+    return cell
 
 
 def _write_workbook(output: TableOutput, tables: Iterator[Table]) -> None:

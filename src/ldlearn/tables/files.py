@@ -57,7 +57,11 @@ class Progress(Protocol):
     """Opens a task; the callable that it returns is called with every amount of work done."""
 
     def __call__(
-        self, task: str, total: int | None, *, is_bytes: bool = False
+        self,
+        task: str,
+        total: int | None,
+        *,
+        is_bytes: bool = False,
     ) -> AbstractContextManager[_OnAmount]:
         """Begin a task of this size; None if that is unknown."""
 
@@ -67,12 +71,17 @@ def report_nothing(_: object) -> None:
 
 
 @contextmanager
-def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[_OnAmount]:
+def no_progress(
+    task: str,
+    total: int | None,
+    *,
+    is_bytes: bool = False,
+) -> Iterator[_OnAmount]:
     """Report nothing."""
     yield report_nothing
 
 
-def warn(sentence: str) -> None:
+def issue_warning(sentence: str) -> None:
     """Report a message as a warning."""
     warnings.warn(sentence, UserWarning, stacklevel=2)
 
@@ -269,7 +278,7 @@ class Input:
     def log(self, message: str) -> None:
         """Report something unusual about a file."""
         if isinstance(self.table, str):
-            (self.reading.on_message or warn)(f"{self.where}: {message}.")
+            (self.reading.on_message or issue_warning)(f"{self.where}: {message}.")
 
 
 @dataclass(frozen=True)
@@ -302,24 +311,19 @@ class OpenInput:
             raise FileError("standard input: it is closed; name a file.")
         else:
             raw = sys.stdin.buffer
-        read = 0
-        unpacked = 0
 
-        def count_bytes(amount: int) -> None:
-            nonlocal read
-            read += amount
-            self.budget.size = max(self.budget.size, read)  # which is not known of a pipe
+        def count_bytes(amount: int, total: int) -> None:
+            self.budget.size = max(self.budget.size, total)  # which is not known of a pipe
             self.on_progress(amount)
 
-        def check_unpacked(amount: int) -> None:
-            nonlocal unpacked
-            unpacked += amount
-            self.budget.check(unpacked, STREAMED)
+        def check_unpacked(_: int, total: int) -> None:
+            self.budget.check(total, STREAMED)
 
-        file = _count_reads(raw, count_bytes)
-        if not is_gzip(self.input.table):
-            return file
-        return _count_reads(gzip.GzipFile(fileobj=file), check_unpacked)
+        file: Any = io.BufferedReader(_CountedReads(raw, count_bytes), BUFFER_BYTES)
+        if is_gzip(self.input.table):
+            unpacked = _CountedReads(gzip.GzipFile(fileobj=file), check_unpacked)
+            file = io.BufferedReader(unpacked, BUFFER_BYTES)
+        return file
 
     @cached_property
     def budget(self) -> Budget:
@@ -340,7 +344,8 @@ class OpenInput:
             if not path.exists():
                 raise FileError(f"{path}: there is no such file.")
             return path
-        spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
+        spooled = tempfile.NamedTemporaryFile(prefix="ldlearn-")  # noqa: SIM115
+        self.stack.enter_context(spooled)
         shutil.copyfileobj(self.file, spooled)
         spooled.flush()
         return Path(spooled.name)
@@ -370,24 +375,21 @@ class OpenInput:
 
 
 class _CountedReads(io.RawIOBase):
-    """The bytes of another file; what is read is counted."""
+    """The bytes of another file; every read reports their number, and that of all so far."""
 
-    def __init__(self, file: Any, on_read: _OnAmount) -> None:
+    def __init__(self, file: Any, on_read: Callable[[int, int], None]) -> None:
         self._file = file
         self._on_read = on_read
+        self._total = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count: int = self._file.readinto(buffer)
-        self._on_read(count)
+        count = self._file.readinto(buffer)
+        self._total += count
+        self._on_read(count, self._total)
         return count
-
-
-def _count_reads(file: Any, on_read: _OnAmount) -> io.BufferedReader:
-    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; reads are counted."""
-    return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 
 
 def is_gzip(name: str) -> bool:

@@ -27,12 +27,13 @@ from ldlearn.tables.files import (
     is_gzip,
     prefix_errors,
 )
-from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
+from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source, to_matrix
+from ldlearn.tables.values import import_pandas
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
 # then works in read_dataset, write_dataset and every command. Modules are imported when their
 # format is met.
-_FORMATS = {
+_FORMAT_BY_ENDING = {
     "csv": "ldlearn.tables.delimited:CSV",
     "tsv": "ldlearn.tables.delimited:TSV",
     "jsonl": "ldlearn.tables.json_tables:JSONL",
@@ -81,12 +82,14 @@ class DatasetContent:
 
     def meta(self) -> str:
         """Names, origin and the kinds of labels as plain ASCII text."""
-        names = {
-            "feature_names": list(self.feature_names),
-            "label_names": list(self.label_names),
-            "fields": list(self.labels),
-        }
-        return json.dumps(names | dict(self.texts))
+        return json.dumps(
+            {
+                "feature_names": list(self.feature_names),
+                "label_names": list(self.label_names),
+                "fields": list(self.labels),
+                **self.texts,
+            }
+        )
 
     def headings(self) -> list[str]:
         """Names of all columns, features first; marked where they would be confused."""
@@ -98,8 +101,7 @@ class DatasetContent:
             return plain
         headings = []
         for name in self.feature_names:
-            mark = FEATURE_MARK if _needs_mark(name) else ""
-            headings.append(mark + name)
+            headings.append(FEATURE_MARK + name if _needs_mark(name) else name)
         for kind in self.labels:
             headings += [MARKS[kind] + name for name in self.label_names]
         check_distinct(headings)
@@ -110,7 +112,7 @@ class DatasetContent:
         self.check_dense()
         names = self.headings()
         for start in range(0, max(self.X.shape[0], 1), CHUNK_ROWS):
-            columns: list[NDArray[Any]] = []
+            columns: list[Any] = []
             for matrix in (self.X, *self.labels.values()):
                 columns.extend(np.asarray(matrix[start : start + CHUNK_ROWS]).T)
             yield dict(zip(names, columns, strict=True))
@@ -133,25 +135,16 @@ def _needs_mark(name: str) -> bool:
 
 def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
     """The content of a table of degrees: its label columns, its numbers as features, its texts."""
-    kept = list(chunks)
-    numbers = {}
-    degrees = {}
+    frame = import_pandas().concat(map(import_pandas().DataFrame, chunks))
+    degrees = frame[list(labels)]
+    others = frame.drop(columns=list(labels))
+    numbers = others.select_dtypes(["number", "bool"])
     texts = {}
-    values = np.empty(0)
-    for name in kept[0]:
-        values = np.concatenate([chunk[name] for chunk in kept])
-        if name in labels:
-            degrees[name] = values
-        elif values.dtype.kind in "biuf":
-            numbers[name] = values
-        else:
-            texts[name] = values.astype(str)  # NumPy would pickle objects
-    X = np.column_stack([np.empty((len(values), 0), dtype=bool), *numbers.values()])
-    matrices = {}
-    if labels:
-        D = np.column_stack([degrees[name] for name in labels])
-        matrices["D"] = D.astype(np.float64)
-    return DatasetContent(X, matrices, list(numbers), labels, others=texts)
+    for name in others.columns.difference(numbers.columns, sort=False):
+        texts[name] = others[name].to_numpy().astype(str)  # NumPy would pickle objects
+    matrices = {"D": degrees.to_numpy(np.float64)} if labels else {}
+    names = list(numbers)
+    return DatasetContent(to_matrix(numbers, names), matrices, names, labels, others=texts)
 
 
 def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
@@ -162,10 +155,7 @@ def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in ("feature_names", "label_names", "fields"):
         found[key] = list(map(str, meta.get(key, ())))
-    found["texts"] = {}
-    for key in TEXT_FIELDS:
-        if key in meta:
-            found["texts"][key] = str(meta[key])
+    found["texts"] = {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}
     return found
 
 
@@ -196,40 +186,45 @@ class Format:
 
 def format_of(name: str, format: str | None = None) -> str:
     """The format of a table: that given, or that of its ending; a pipe is CSV."""
-    if format is not None and format not in _FORMATS:
-        known = ", ".join(_FORMATS)
+    if format is not None and format not in _FORMAT_BY_ENDING:
+        known = ", ".join(_FORMAT_BY_ENDING)
         raise TableError(f"the format {format!r} is not supported; supported are {known}.")
     if name == PIPE:
         return format or "csv"
     suffix = Path(name).suffix.lower()
-    if is_gzip(name) and (packed := Path(name[:-3]).suffix.lower()) in _PACKABLE:
+    packed = Path(name[:-3]).suffix.lower()
+    if is_gzip(name) and packed in _PACKABLE:
         suffix = packed
     ending = suffix[1:]
     if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
-        if ending in _FORMATS and _FORMATS[ending] != _FORMATS[format]:
+        if ending in _FORMAT_BY_ENDING and _FORMAT_BY_ENDING[ending] != _FORMAT_BY_ENDING[format]:
             problem = f"its ending is {suffix}, but {format} was asked for"
             raise TableError(f"{problem}; leave that out, or change the ending.", where=name)
         return format
-    if ending in _FORMATS:
+    if ending in _FORMAT_BY_ENDING:
         return ending
     if Path(name).is_dir():
         raise FileError(f"{name}: it is a folder, not a table.")
     problem = "its name has no ending that shows a format"
     if suffix:
         problem = f"the ending {suffix!r} is not supported"
-    known = ", ".join("." + ending for ending in _FORMATS)
+    known = ", .".join(_FORMAT_BY_ENDING)
     advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
-    raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
+    raise TableError(f"{problem}; supported are .{known}; {advice}", where=name)
 
 
 def _find_format(name: str, format: str | None) -> Format:
-    found: Format = resolve_name(_FORMATS[format_of(name, format)])
-    return found
+    return resolve_name(_FORMAT_BY_ENDING[format_of(name, format)])
 
 
 @contextmanager
-def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Iterator[Source]:
+def open_table(
+    input: Input,
+    task: str = "rows",
+    *,
+    by_name: bool = True,
+) -> Iterator[Source]:
     """Open a table; reading it reports the progress of the task.
 
     Parameters
@@ -268,17 +263,23 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
 
 def _name_nameless_columns(table: Source) -> None:
     """Every column needs a name of its own; the position names those that have none."""
-    nameless = [i for i, name in enumerate(table.names) if not name]
-    for i in nameless:
-        table.names[i] = f"column{i}"
-    if nameless:
-        made_up = format_list([table.names[i] for i in nameless])
+    made_up = []
+    for i, name in enumerate(table.names):
+        if not name:
+            table.names[i] = f"column{i}"
+            made_up.append(table.names[i])
+    if made_up:
         problem = "columns without a name in the header are called by their positions"
-        table.input.log(f"{problem}: {made_up}")
+        table.input.log(f"{problem}: {format_list(made_up)}")
     check_distinct(table.names)
 
 
-def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = True) -> None:
+def check_output(
+    name: str,
+    inputs: Sequence[str] = (),
+    *,
+    overwrite: bool = True,
+) -> None:
     """Refuse a place that cannot be written to, before the work that would be lost.
 
     Parameters
@@ -350,9 +351,7 @@ def write_table(
                 columns = map_texts(columns, escape_commands)
             yield columns
 
-    _write(
-        TableOutput(name, raw=raw), format, chunks(), lambda rows: _content_of_table(rows, labels)
-    )
+    _write(TableOutput(name, raw=raw), format, chunks(), labels)
 
 
 def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[Any]]:
@@ -371,20 +370,21 @@ def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[
 def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
     with prefix_errors(name):
-        _write(TableOutput(name, content.meta()), None, content.chunks(), lambda _: content)
+        _write(TableOutput(name, content.meta()), None, content.chunks(), content=content)
 
 
 def _write(
     output: TableOutput,
     format: str | None,
     rows: Iterator[Table],
-    gather: Callable[[Iterator[Table]], DatasetContent],
+    labels: Sequence[str] = (),
+    content: DatasetContent | None = None,
 ) -> None:
     """Write rows, or the whole content where the format needs that."""
     found = _find_format(output.name, format)
     with output.stack:
         if found.write_content is not None:
-            content = gather(rows)
+            content = content or _content_of_table(rows, labels)
             with prefix_errors(output.name):
                 found.write_content(output, content)
         elif found.write_rows is not None:

@@ -19,8 +19,9 @@ def guard(text: str) -> str:
     >>> [guard(text) for text in ("=1+1", "-1.5", "a=b")]
     ["'=1+1", '-1.5', 'a=b']
     """
-    is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-    return "'" + text if is_formula else text
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        return "'" + text
+    return text
 
 
 def unguard(text: str) -> str:
@@ -29,9 +30,8 @@ def unguard(text: str) -> str:
     return bare if guard(bare) == text else text
 
 
-def unguard_cells(cells: NDArray[Any]) -> NDArray[Any]:
-    """The cells of a column of texts without these apostrophes."""
+def unguard_cells(cells: NDArray[Any]) -> None:
+    """Remove these apostrophes from a column of texts."""
     for i, cell in enumerate(cells):
-        if isinstance(cell, str) and cell[:1] == "'":
+        if isinstance(cell, str) and cell.startswith("'"):
             cells[i] = unguard(cell)
-    return cells

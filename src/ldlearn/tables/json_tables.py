@@ -10,14 +10,12 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
 from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_within_budget
+from ldlearn.tables.source import CHUNK_ROWS, RowSource, take_within_budget
 
 _LONGEST_LINE = 64 << 20
 
@@ -29,7 +27,9 @@ class _JsonSource(RowSource):
     """
 
     def __init__(
-        self, opened: OpenInput, parse: Callable[[OpenInput], Iterable[dict[str, Any]]]
+        self,
+        opened: OpenInput,
+        parse: Callable[[OpenInput], Iterable[dict[str, Any]]],
     ) -> None:
         super().__init__(opened)
         rows = iter(parse(opened))
@@ -47,18 +47,21 @@ class _JsonSource(RowSource):
         self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
-    def _column(
-        self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int
-    ) -> NDArray[Any]:
+    def _cells(
+        self,
+        rows: list[dict[str, Any]],
+        position: int,
+        first: int,
+    ) -> list[Any]:
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
-            parts = cell if isinstance(cell, list) else [cell]
+            parts = cell if isinstance(cell, list) else ()
             if isinstance(cell, dict) or any(isinstance(part, dict | list) for part in parts):
+                problem = "neither a number nor a text"
                 advice = "`ldlearn import` makes a table of annotations."
-                problem = f"neither a number nor a text; {advice}"
-                raise TableError(problem, row=number, column=name)
-        return as_column(cells, kind)
+                raise TableError(f"{problem}; {advice}", row=number, column=name)
+        return cells
 
 
 def parse_lines(opened: OpenInput) -> Iterator[dict[str, Any]]:
@@ -80,12 +83,17 @@ def parse_list(opened: OpenInput) -> list[dict[str, Any]]:
     opened.budget.check(opened.budget.size)
     found = _parse_json(opened.budget, opened.file.read(), "file")
     rows = found if isinstance(found, list) else [found]
-    if not any(rows) or not all(isinstance(row, dict) for row in rows):
+    if not any(rows) or set(map(type, rows)) != {dict}:
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
 
-def _parse_json(budget: Budget, text: bytes, what: str, row: int | None = None) -> Any:
+def _parse_json(
+    budget: Budget,
+    text: bytes,
+    what: str,
+    row: int | None = None,
+) -> Any:
     try:
         return budget.parse_json(text)
     except TableError:
@@ -100,10 +108,9 @@ def _write_lines(output: TableOutput, tables: Iterator[Table]) -> None:
     for table in tables:
         columns = [column.tolist() for column in table.values()]
         for cells in zip(*columns, strict=True):
-            row = dict(zip(table, cells, strict=True))
-            for name, value in row.items():
-                if value != value:
-                    row[name] = None
+            row = {}
+            for name, cell in zip(table, cells, strict=True):
+                row[name] = cell if cell == cell else None
             try:
                 line = json.dumps(row, ensure_ascii=False, allow_nan=False)
             except ValueError:

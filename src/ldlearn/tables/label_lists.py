@@ -32,7 +32,10 @@ class LabelList(NamedTuple):
 
 
 def expand_label_list(
-    table: Any, labels: Sequence[str], separator: str | None, budget: Budget
+    table: Any,
+    labels: Sequence[str],
+    separator: str | None,
+    budget: Budget,
 ) -> tuple[Any, list[str], LabelList | None]:
     """The table with 0/1 columns instead of a single label column of lists, if there is one.
 
@@ -58,8 +61,9 @@ def expand_label_list(
     """
     if len(labels) != 1 or not _holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
-            problem = f"{format_list(labels)} hold numbers."
-            raise TableError(f"separator is for one label column of texts; {problem}")
+            raise TableError(
+                f"separator is for one label column of texts; {format_list(labels)} hold numbers."
+            )
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
@@ -89,10 +93,9 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
     Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
     rest = table.drop(columns=[found.column])
-    for name in names:
-        if name in rest.columns:
-            problem = f"the label {name!r} is the name of a column too; rename one."
-            raise TableError(problem, column=found.column)
+    for name in rest.columns.intersection(names):
+        problem = f"the label {name!r} is the name of a column too; rename one."
+        raise TableError(problem, column=found.column)
     pandas = import_pandas()
     indicators = pandas.DataFrame(Y, index=table.index, columns=list(names))
     return pandas.concat([rest, indicators], axis=1)
@@ -102,9 +105,12 @@ def _holds_lists(series: Any, separator: str | None = None) -> bool:
     """Whether a label column holds texts other than yes/no, or lists."""
     if getattr(series.dtype, "kind", "O") in "biufc":
         return False
-    others = series[~is_missing(series) & ~series.map(is_label_word).to_numpy(dtype=bool)]
-    if separator is not None and others.astype(str).str.contains(separator, regex=False).any():
-        return True  # 2,9 may be a number
+    is_word = series.map(is_label_word).to_numpy(dtype=bool)
+    others = series[~is_missing(series) & ~is_word]
+    if separator is not None:
+        texts = others.astype(str)
+        if texts.str.contains(separator, regex=False).any():
+            return True  # 2,9 may be a number
     return not is_numeric(others)
 
 

@@ -100,12 +100,12 @@ def _read_mat5(path: Path, budget: Budget) -> dict[str, Any]:
             kind, length = _read_tag(tag, endian)
             if file.tell() + length > budget.size:
                 raise TableError("the file is cut off")
-            content: bytes | memoryview = file.read(length)
+            content = file.read(length)
             if kind == _COMPRESSED:
                 # Decompressed to at most the size that the tag of the matrix announces.
                 kind, length = _read_tag(zlib.decompressobj().decompress(content, 8), endian)
                 budget.check(length)
-                content = memoryview(zlib.decompressobj().decompress(content, 8 + length))[8:]
+                content = zlib.decompressobj().decompress(content, 8 + length)[8:]
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
             if content:
@@ -117,8 +117,7 @@ def _read_tag(tag: bytes, endian: str) -> tuple[int, int]:
     """Type and length of an element."""
     if len(tag) < 8:
         raise TableError("the file ends too early")
-    kind, length = struct.unpack(f"{endian}II", tag)
-    return kind, length
+    return struct.unpack(f"{endian}II", tag)
 
 
 def _read_matrix(parts: _ElementReader, budget: Budget) -> dict[str, Any]:
@@ -139,9 +138,10 @@ def _read_matrix(parts: _ElementReader, budget: Budget) -> dict[str, Any]:
     if array_class == _CHAR_CLASS:
         kind, content = parts.next()
         budget.spend_array((len(content),))
-        if kind not in _DTYPES:
-            return {name: bytes(content).decode("utf-8", "replace")}
-        return {name: _decode_characters(np.frombuffer(content, parts.endian + _DTYPES[kind]))}
+        if kind in _DTYPES:
+            codes = np.frombuffer(content, parts.endian + _DTYPES[kind])
+            return {name: _decode_characters(codes)}
+        return {name: bytes(content).decode("utf-8", "replace")}
     if array_class == _SPARSE_CLASS:
         # Rows without entries take memory, too, once the matrix is stored by rows.
         budget.spend_array(shape[:1])
@@ -164,7 +164,12 @@ def _decode_characters(codes: NDArray[Any]) -> str:
     return np.ravel(codes).astype("<u4").tobytes().decode("utf-32-le", "replace")
 
 
-def _checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
+def _checked_csr(
+    values: Any,
+    rows: Any,
+    starts: Any,
+    shape: tuple[int, ...],
+) -> Any:
     """The matrix whose columns begin at ``starts``."""
     parts = (values, rows.astype(np.int64), starts.astype(np.int64))
     matrix = scipy.sparse.csc_matrix(parts, shape=shape)
@@ -186,10 +191,10 @@ def read_mat(path: Path, budget: Budget) -> dict[str, Any]:
 def _write_mat(output: TableOutput, content: DatasetContent) -> None:
     """Write version 5."""
     content.check_numbers_only()
-    size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
-    if size >= 1 << 31:
+    if content.X.data.nbytes >= 1 << 31:
         raise TableError("a MATLAB file of version 5 holds no array of 2 GB or more; write .npz.")
-    output.save(lambda file: scipy.io.savemat(file, to_arrays(content), do_compression=True))
+    arrays = to_arrays(content)
+    output.save(lambda file: scipy.io.savemat(file, arrays, do_compression=True))
 
 
 def _read_mat73(path: Path, budget: Budget) -> dict[str, Any]:
@@ -198,9 +203,12 @@ def _read_mat73(path: Path, budget: Budget) -> dict[str, Any]:
     with h5py.File(path, "r") as file:
         for name in file:
             # MATLAB keeps what cells and objects refer to under names such as #refs#.
-            if not name.startswith("#"):
-                arrays[name] = _load_item(h5py, _get_item(h5py, file, name), budget)
-    return {name: array for name, array in arrays.items() if array is not None}
+            if name.startswith("#"):
+                continue
+            array = _load_item(h5py, _get_item(h5py, file, name), budget)
+            if array is not None:
+                arrays[name] = array
+    return arrays
 
 
 def _get_item(h5py: Any, group: Any, name: str) -> Any:
@@ -236,7 +244,7 @@ def _load_numbers(item: Any, budget: Budget) -> Any:
     budget.spend_array(item.shape or ())
     if item.compression is not None:
         _check_chunks(item, budget)
-    return np.asarray(item[()])
+    return item[()]
 
 
 def _check_chunks(item: Any, budget: Budget) -> None:

@@ -22,9 +22,10 @@ CHUNK_ROWS = 8192
 _CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 ROW_BYTES = 16  # beside its cells: its number, and its degrees
 # Not of memory: each takes about 3 ms of work, so that 4,000 take 12 s.
-_TEXT_COLUMN_BYTES = 32 << 10
+TEXT_COLUMN_BYTES = 32 << 10
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
+Kinds = Mapping[Any, Kind]  # by the position of a column, or by its name
 
 
 class Source:
@@ -54,9 +55,9 @@ class Source:
         row below it is row 2; rows of formats without a header, such as arrays, count from 1.
     cell_bytes : int
         What a cell of a frame takes, with the object that it may refer to.
-    text_bytes : int
-        Length of the texts so far, if several cells refer to one: it is in memory once, but work on
-        it is not.
+    expands_texts : bool
+        Whether the texts of all cells may be longer than the file. A text that several cells refer
+        to is in memory once, but work on it is not.
     """
 
     names: list[str]
@@ -67,15 +68,15 @@ class Source:
     decimal: str | None
     texts: Mapping[str, str] = {}
     cell_bytes: ClassVar[int] = 8
-    text_bytes: int = 0
 
     def __init__(self, opened: OpenInput) -> None:
         self.opened = opened
         self.input = opened.input
         self.budget = opened.budget
         self.decimal = self.input.reading.dialect.decimal
+        self.expands_texts = is_gzip(self.input.where)
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their
         positions.
 
@@ -88,7 +89,8 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices = {field: np.empty((0, len(group))) for field, group in groups.items()}
         n_rows = 0
-        for block in self._read_blocks(dict.fromkeys(chain(*groups.values()), "any")):
+        kinds: Kinds = dict.fromkeys(chain(*groups.values()), "any")
+        for block in self._read_blocks(kinds):
             for field, group in groups.items():
                 piece = to_matrix(block[group], [self.names[i] for i in group])
                 if not n_rows:
@@ -99,26 +101,26 @@ class Source:
             n_rows += len(block)
         return matrices
 
-    def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def chunks(self, kinds: Kinds) -> Iterator[Any]:
         """The columns in ``kinds``, some rows at a time: frames, or a `SparseTable` each."""
         step = rows_per_chunk(8 * len(kinds))
         for table in self._read_tables(kinds, times=STREAMED):
             for start in range(0, len(table), step):
                 yield table.iloc[start : start + step]
 
-    def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
+    def read(self, kinds: Kinds, *, sparse: bool = False) -> Any:
         """All rows, at least one, in one frame; in a `SparseTable` if ``sparse`` allows it."""
         tables = list(filter(len, self._read_tables(kinds)))
         if not tables:
             raise TableError("the table has no rows.")
         if len(tables) > 1:
             return import_pandas().concat(tables)
-        # A file of sparse columns is one block.
-        if isinstance(tables[0], SparseTable) and not sparse:
-            return tables[0].to_frame()
-        return tables[0]
+        table = tables[0]  # a file of sparse columns is one block
+        if isinstance(table, SparseTable) and not sparse:
+            table = table.to_frame()
+        return table
 
-    def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
+    def _read_tables(self, kinds: Kinds, times: int = 1) -> Iterator[Any]:
         positions: dict[str, int] = {}
         for i, name in enumerate(self.names):
             positions.setdefault(name, i)  # of two columns of one name the first is taken
@@ -138,7 +140,7 @@ class Source:
         other = taken.union(*self.labels.values())
         return [i for i in features if i not in other]
 
-    def _read_blocks(self, kinds: Mapping[int, Kind], times: int = 1) -> Iterator[Any]:
+    def _read_blocks(self, kinds: Kinds, times: int = 1) -> Iterator[Any]:
         """The blocks; only errors while a block is read are errors of the file.
 
         All of them together may take some ``times`` the limit: more if they are not kept.
@@ -154,16 +156,11 @@ class Source:
             # Rows that are not kept take time: a million of them about a second.
             needed += ROW_BYTES * times * len(dense) + self.cell_bytes * dense.size
             texts = dense.select_dtypes(object)
-            self._check_text_columns(texts.shape[1])
-            # Other files are as long as their texts, and streams give them back.
-            if times == 1 and is_gzip(self.input.table):
-                needed += sum(map(text_length, texts.to_numpy().ravel()))
-            self.budget.check(needed + self.text_bytes, times)
+            self.budget.check_columns(texts.shape[1], TEXT_COLUMN_BYTES)
+            if self.expands_texts:
+                needed += sum(map(_text_length, texts.to_numpy().ravel()))
+            self.budget.check(needed, times)
             yield block
-
-    def _check_text_columns(self, count: int) -> None:
-        """Refuse so many columns of texts, each of which takes work of its own."""
-        self.budget.check_columns(count, _TEXT_COLUMN_BYTES)
 
     def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find marked labels."""
@@ -173,26 +170,32 @@ class Source:
 
 
 class RowSource(Source):
-    """A table that gives one row after the other; it sets ``_rows`` and implements `_column`."""
+    """A table that gives one row after the other; it sets ``_rows`` and implements `_cells`."""
 
     _rows: Iterator[Any]
     cell_bytes = 16  # a number, and where it is
 
-    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def blocks(self, kinds: Kinds) -> Iterator[Any]:
         """See `Source.blocks`."""
         first = 1
         step = rows_per_chunk(128 * len(kinds))
         while rows := take_within_budget(self._rows, step, self.budget):
-            columns = {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}
+            columns = {}
+            for i, kind in kinds.items():
+                columns[i] = as_column(self._cells(rows, i, first), kind)
             yield make_frame(columns, first)
             first += len(rows)
 
-    def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
+    def _cells(self, rows: list[Any], position: int, first: int) -> list[Any]:
         """A column of some rows; ``first`` is the number of the first of them, for messages."""
         raise NotImplementedError
 
 
-def take_within_budget(rows: Iterator[Any], count: int, budget: Budget) -> list[Any]:
+def take_within_budget(
+    rows: Iterator[Any],
+    count: int,
+    budget: Budget,
+) -> list[Any]:
     """The next rows; fewer than ``count`` if these spend more than half of the budget."""
     budget.spent = 0
     taken = []
@@ -213,19 +216,21 @@ def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
     values = np.fromiter(cells, dtype=object, count=len(cells))
     if kind == "any" and set(map(type, cells)) <= {int, float, type(None)}:
         with suppress(OverflowError):  # an integer no float can hold
-            return values.astype(np.float64)
+            values = values.astype(np.float64)
     return values
 
 
-def text_length(cell: object) -> int:
-    """Characters of a cell that is a text."""
+def _text_length(cell: object) -> int:
+    if isinstance(cell, list):
+        return sum(map(_text_length, cell))
     return len(cell) if isinstance(cell, str) else 0
 
 
 def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     """A frame of numbers and Python objects, whatever the version of pandas prefers."""
     pandas = import_pandas()
-    index = pandas.RangeIndex(first_row, first_row + len(next(iter(columns.values()), ())))
+    n_rows = len(next(iter(columns.values()), ()))
+    index = pandas.RangeIndex(first_row, first_row + n_rows)
     numbers = [i for i, values in columns.items() if values.dtype == np.float64]
     # As one block: a frame of thousands of arrays is slow to make and slow to use.
     block = np.stack([columns[i] for i in numbers]).T if numbers else None
@@ -236,18 +241,16 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     for i in columns.keys() - numbers:
         dtype = object if columns[i].dtype.kind == "U" else columns[i].dtype
         others[i] = pandas.Series(columns[i], index, dtype=dtype)
-    return pandas.concat([frame, pandas.DataFrame(others, index)], axis=1)[list(columns)]
+    table = pandas.concat([frame, pandas.DataFrame(others, index)], axis=1)
+    return table[list(columns)]
 
 
 def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     """The numbers of a frame whose columns have these names in messages; or all are float32."""
     dtypes = list(frame.dtypes)
     if all(dtype.kind in "biuf" for dtype in dtypes):
-        return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
-    columns = []
-    for j, name in enumerate(names):
-        columns.append(to_numbers(frame.iloc[:, j], name))
-    return np.column_stack(columns)
+        return frame.to_numpy(dtype=np.result_type(np.float32, *dtypes))
+    return np.column_stack([to_numbers(frame.iloc[:, j], name) for j, name in enumerate(names)])
 
 
 @dataclass(frozen=True)
@@ -284,7 +287,7 @@ class SparseTable:
     def density(self) -> float:
         """Share of the numbers that are not 0."""
         # As floats: the product of both lengths may exceed every integer type.
-        return float(self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float)))
+        return self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float))
 
     @property
     def iloc(self) -> _RowIndexer:
@@ -333,7 +336,7 @@ class FrameSource(Source):
         self._frame = as_frame(self.input.table)
         self.names = list(self._frame.columns)
 
-    def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
+    def _read_tables(self, kinds: Kinds, times: int = 1) -> Iterator[Any]:
         yield self._frame
 
 

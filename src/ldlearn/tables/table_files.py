@@ -41,7 +41,7 @@ from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.training_rows import share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
-from ldlearn.tables.writing import Writer, WrittenTable, as_strings
+from ldlearn.tables.writing import Uncertainty, Writer, WrittenTable, as_strings
 
 _LARGE_OVERLAP = 0.1  # share of training rows in a table that an evaluation mentions
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
@@ -183,7 +183,7 @@ def fit_enhance_table(
     estimator = make_enhancer(method, params, columns.zeros)
     table = read_labelled(data, labels, columns, reading, writing.keep)
     names = table.columns.labels
-    uncertainty = writer.uncertainty(names)
+    uncertainty = Uncertainty(names, writing)
     uncertainty.check(estimator, "enhance")
     if uncertainty and table.labels.kind != "auto":
         raise ParameterError(
@@ -341,7 +341,7 @@ def _write_in_chunks(
     """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
     count = 0
     n_labels = len(model.labels)
-    uncertainty = writer.uncertainty(model.labels)
+    uncertainty = Uncertainty(model.labels, writer.options)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
     # What an estimator warns of for every chunk is reported once.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldlearn._messages import describe_rows
 from ldlearn._optional_imports import import_optional
+from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import TableError
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
@@ -39,7 +40,7 @@ def import_pandas() -> Any:
     return import_optional("pandas", "tables", "Tables")
 
 
-def is_missing(series: Any) -> NDArray[np.bool_]:
+def is_missing(series: Any) -> Mask:
     """Where a column has no value: null, NaN, or one of the words in ``MISSING``."""
     missing = series.isna()
     if not _is_plain_number(series):  # in which infinities would be found too
@@ -70,13 +71,17 @@ class _NumberColumn(NamedTuple):
         How many numbers have each unit, currency or percent sign.
     """
 
-    values: NDArray[np.float64]
-    malformed: NDArray[np.bool_]
+    values: Array
+    malformed: Mask
     unit: str
     signs: Counter[str]
 
 
-def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> _NumberColumn:
+def read_numbers(
+    series: Any,
+    decimal: str | None = None,
+    unit: str | None = None,
+) -> _NumberColumn:
     """Read a column as floats.
 
     Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a
@@ -93,12 +98,9 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
         the only currency.
     """
     numbers = _parse_plain_numbers(series)
-    if _is_plain_number(series):
-        return _NumberColumn(numbers, np.zeros(len(series), dtype=bool), "", Counter())
     malformed = np.isnan(numbers) & ~is_missing(series)
-    cells = series[malformed].tolist()
     texts = []
-    for cell in cells:
+    for cell in series[malformed]:
         # No number is longer; the patterns take time that grows with the square of the length.
         is_short = isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER
         texts.append(cell.strip() if is_short else "")
@@ -120,12 +122,13 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     return _NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
 
 
-def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
+def _find_decimal_mark(texts: list[str], plain: Array) -> str:
     """A comma if some number has one that cannot separate thousands, and none has a point."""
-    has_points = bool((plain % 1 != 0).any()) or any(map(_DECIMAL_POINT.fullmatch, texts))
-    has_points |= any(map(_THOUSANDS_COMMA.search, texts))
-    has_commas = any(map(_DECIMAL_COMMA.search, texts))
-    return "," if has_commas and not has_points else "."
+    if (plain % 1 != 0).any() or any(map(_DECIMAL_POINT.fullmatch, texts)):
+        return "."
+    if any(map(_THOUSANDS_COMMA.search, texts)):
+        return "."
+    return "," if any(map(_DECIMAL_COMMA.search, texts)) else "."
 
 
 def _number_pattern(mark: str, thousands: str) -> re.Pattern[str]:
@@ -142,13 +145,12 @@ _AMOUNT_WITH_COMMA = _number_pattern(",", ".")
 
 def with_decimal_point(cell: Any) -> Any:
     """A text of a number with a decimal comma, written with a point, without thousands marks."""
-    if not isinstance(cell, str):
-        return cell
-    number = _AMOUNT_WITH_COMMA.fullmatch(cell)
+    number = _AMOUNT_WITH_COMMA.fullmatch(cell) if isinstance(cell, str) else None
     if number is None:
         return cell
     start, end = number.span("digits")
-    return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
+    digits = re.sub(r"[^\d,]", "", number["digits"])
+    return cell[:start] + digits.replace(",", ".") + cell[end:]
 
 
 def _find_unit(signs: Counter[str], n_numbers: int) -> str:
@@ -169,12 +171,14 @@ def _signs_of(match: re.Match[str]) -> set[str]:
 def _to_number(match: re.Match[str] | None, mark: str, unit: str) -> float:
     if match is None or not _signs_of(match) <= {unit, "%"}:
         return np.nan
-    number = float(re.sub(rf"[^\d{mark}]", "", match["digits"]).replace(",", "."))
+    digits = re.sub(rf"[^\d{mark}]", "", match["digits"])
+    number = float(digits.replace(",", "."))
     if match["after"] == "%":
         number /= 100
     # The sign may stand before the currency or after it.
-    is_negative = match["debit"] or "-" in match[0] or "−" in match[0]
-    return -number if is_negative else number
+    if match["debit"] or "-" in match[0] or "−" in match[0]:
+        number = -number
+    return number
 
 
 def has_leading_zero(value: Any) -> bool:
@@ -182,7 +186,7 @@ def has_leading_zero(value: Any) -> bool:
     return isinstance(value, str) and _PADDED.fullmatch(value.strip()) is not None
 
 
-def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
+def to_numbers(series: Any, column: str) -> Array:
     """A column as floats, NaN where missing.
 
     Raises
@@ -194,9 +198,7 @@ def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
     return _check_finite(_parse_plain_numbers(series), series, column, advice)
 
 
-def _check_finite(
-    numbers: NDArray[np.float64], series: Any, column: str, advice: str
-) -> NDArray[np.float64]:
+def _check_finite(numbers: Array, series: Any, column: str, advice: str) -> Array:
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
@@ -209,8 +211,10 @@ def to_texts(series: Any, column: str) -> list[Any]:
 
     Spaces around a text are not part of it.
     """
-    cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
-    return [np.nan if missing else _cell_to_text(cell, row, column) for cell, missing, row in cells]
+    texts = []
+    for cell, missing, row in zip(series, is_missing(series), series.index, strict=True):
+        texts.append(np.nan if missing else _cell_to_text(cell, row, column))
+    return texts
 
 
 def _cell_to_text(value: Any, row: object, column: str) -> str:
@@ -226,14 +230,16 @@ def _cell_to_text(value: Any, row: object, column: str) -> str:
 
 def describe_repeated(ids: Any) -> list[str]:
     """A sentence about identifiers that occur in several rows; none if all differ."""
-    texts = import_pandas().Series(to_texts(ids, str(ids.name)), ids.index, dtype=object).dropna()
+    name = str(ids.name)
+    texts = import_pandas().Series(to_texts(ids, name), ids.index, dtype=object).dropna()
     repeated = texts[texts.duplicated()].unique()
     if not len(repeated):
         return []
-    problem = f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique"
+    problem = f"Column {name!r}: the identifier {repeated[0]!r} is not unique"
     rows = describe_rows(texts == repeated[0], texts.index)
-    others = f" ({len(repeated)} such identifiers)" if len(repeated) > 1 else ""
-    return [f"{problem}: {rows}{others}."]
+    if len(repeated) > 1:
+        rows += f" ({len(repeated)} such identifiers)"
+    return [f"{problem}: {rows}."]
 
 
 def read_groups(column: Any) -> NDArray[np.intp]:
@@ -241,10 +247,10 @@ def read_groups(column: Any) -> NDArray[np.intp]:
     name = str(column.name)
     groups, _ = import_pandas().factorize(np.array(to_texts(column, name), dtype=object))
     if (groups < 0).any():
-        row = column.index[int(np.argmax(groups < 0))]
+        row = column.index[np.argmax(groups < 0)]
         advice = "fill it in, with a value of its own if the row belongs to no group."
         raise TableError(f"the group is missing; {advice}", row=row, column=name)
-    return np.asarray(groups, dtype=np.intp)
+    return groups
 
 
 def is_label_word(value: Any) -> bool:
@@ -252,7 +258,11 @@ def is_label_word(value: Any) -> bool:
     return str(value).strip().lower() in _LABEL_WORDS
 
 
-def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> NDArray[np.float64]:
+def to_labels(
+    frame: Any,
+    labels: Sequence[str],
+    blank: float | None = None,
+) -> Array:
     """Label columns as a matrix: numbers, true/false, yes/no, or a mark; else ``blank``, or NaN.
 
     Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the
@@ -265,7 +275,7 @@ def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> 
     return Y
 
 
-def _to_label(series: Any, column: str) -> NDArray[np.float64]:
+def _to_label(series: Any, column: str) -> Array:
     numbers = read_numbers(series).values
     if not _is_plain_number(series):
         texts = series.astype(str).str.strip().str.lower()
@@ -284,11 +294,11 @@ def _is_plain_number(series: Any) -> bool:
     return getattr(series.dtype, "kind", "O") in "iuf"
 
 
-def _parse_plain_numbers(series: Any) -> NDArray[np.float64]:
+def _parse_plain_numbers(series: Any) -> Array:
     numbers = series
     if not _is_plain_number(series):
         numbers = import_pandas().to_numeric(series.map(_numeric_candidate), errors="coerce")
-    return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _numeric_candidate(value: Any) -> Any:
@@ -302,9 +312,9 @@ def _numeric_candidate(value: Any) -> Any:
     return value
 
 
-def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
+def cell_error(series: Any, column: str, bad: Mask, problem: str) -> TableError:
     """An error about the first bad cell of a column, whose value replaces ``{}``."""
-    first = int(np.argmax(bad))
+    first = np.argmax(bad)
     problem = problem.format(repr_cell(series.iloc[first]))
     return TableError(problem, row=series.index[first], column=column)
 

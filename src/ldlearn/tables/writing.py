@@ -12,7 +12,6 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, format_of
 from ldlearn.tables.options import WritingOptions
-from ldlearn.tables.values import import_pandas
 
 _TEXT_FORMATS = ("csv", "tsv")
 
@@ -44,46 +43,40 @@ class Uncertainty:
     Attributes
     ----------
     labels : sequence of str
-    interval : float or None
-        Nominal coverage of the intervals ``LABEL_low`` to ``LABEL_high``; None for no such columns.
-    flag_far : bool
-        Whether there is a column ``far``, 1 for rows far from the training rows.
-    raters : float or None
-        How many raters voted on a row, if that is known.
+    options : WritingOptions
+        Of these ``interval``, ``raters`` and ``flag_far``.
     """
 
-    labels: Sequence[str] = ()
-    interval: float | None = None
-    flag_far: bool = False
-    raters: float | None = None
+    labels: Sequence[str]
+    options: WritingOptions
 
     def __post_init__(self) -> None:
-        if self.interval is not None and not 0 < self.interval < 1:
+        interval = self.options.interval
+        if interval is not None and not 0 < interval < 1:
             raise ParameterError(
-                f"interval must be above 0 and below 1, for example 0.9, got {self.interval:g}."
+                f"interval must be above 0 and below 1, for example 0.9, got {interval:g}."
             )
-        if self.raters is not None and self.interval is None:
+        if self.options.raters is not None and interval is None:
             raise ParameterError(
                 "raters only affect intervals; ask for these too, for example interval=0.9."
             )
-        labels = set(self.labels)
-        if taken := [name for name in self.names if name in labels]:
+        if taken := list(filter(set(self.labels).__contains__, self.names)):
             raise TableError(
                 "labels have names of columns that would be added: "
                 f"{format_list(taken)}; rename them."
             )
 
     def __bool__(self) -> bool:
-        return self.interval is not None or self.flag_far
+        return self.options.interval is not None or self.options.flag_far
 
     @property
     def names(self) -> list[str]:
         """The columns, in order."""
         names = []
-        if self.interval is not None:
+        if self.options.interval is not None:
             for label in self.labels:
                 names += [f"{label}_low", f"{label}_high"]
-        return names + ["far"] * self.flag_far
+        return names + ["far"] * self.options.flag_far
 
     def check(self, estimator: Any, verb: str) -> None:
         """Refuse an estimator without intervals before it is to "predict" or to "enhance"."""
@@ -94,17 +87,19 @@ class Uncertainty:
         """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
         verb = "predict" if Y is None else "enhance"
         self.check(estimator, verb)
-        columns: dict[str, Any] = {}
-        if self.interval is not None:
+        columns: list[Any] = []
+        if self.options.interval is not None:
             inputs = (X,) if Y is None else (X, Y)
-            give_interval = getattr(estimator, f"{verb}_interval")
-            low, high = give_interval(*inputs, coverage=self.interval, n_raters=self.raters)
-            for j, label in enumerate(self.labels):
-                columns[f"{label}_low"] = low[:, j]
-                columns[f"{label}_high"] = high[:, j]
-        if self.flag_far:
-            columns["far"] = estimator.far_from_training(X).astype(np.int8)
-        return columns
+            low, high = getattr(estimator, f"{verb}_interval")(
+                *inputs,
+                coverage=self.options.interval,
+                n_raters=self.options.raters,
+            )
+            for ends in zip(low.T, high.T, strict=True):
+                columns += ends
+        if self.options.flag_far:
+            columns.append(estimator.far_from_training(X).astype(np.int8))
+        return dict(zip(self.names, columns, strict=True))
 
 
 def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
@@ -128,7 +123,12 @@ class Writer:
     options : WritingOptions
     """
 
-    def __init__(self, output: str, inputs: list[Any], options: WritingOptions) -> None:
+    def __init__(
+        self,
+        output: str,
+        inputs: list[Any],
+        options: WritingOptions,
+    ) -> None:
         files = [name for name in inputs if isinstance(name, str)]
         check_output(output, files, overwrite=options.overwrite)
         self.output = output
@@ -141,13 +141,13 @@ class Writer:
         if options.round is not None and not 0 <= options.round <= np.finfo(np.float64).precision:
             raise ParameterError(f"round must be from 0 to 15 decimals, got {options.round}.")
 
-    def uncertainty(self, labels: Sequence[str]) -> Uncertainty:
-        """What is asked for besides the degrees of these labels."""
-        options = self.options
-        return Uncertainty(labels, options.interval, options.flag_far, options.raters)
-
     def arrange_columns(
-        self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int
+        self,
+        frame: Any,
+        degrees: Any,
+        id: str | None,
+        kept: Sequence[str],
+        n_labels: int,
     ) -> Any:
         """Degrees after ids and kept columns of their rows, and followed by uncertainty columns."""
         decimals = self.options.round
@@ -162,7 +162,7 @@ class Writer:
             values = frame[name]
             if name == id or values.dtype.kind not in "iuf":
                 # As objects: an array of texts gives each the room of the longest.
-                column = import_pandas().Series(as_strings(values), dtype=object).to_numpy()
+                column = np.array(as_strings(values), dtype=object)
             else:  # in files with types, chunks of a column must not differ in them
                 column = values.to_numpy(dtype=None if self.format in _TEXT_FORMATS else np.float64)
             degrees.insert(place, name, column)
@@ -171,7 +171,4 @@ class Writer:
 
 def as_strings(values: Any) -> list[str]:
     """The cells of a column as texts, empty where a value is missing."""
-    return [
-        "" if missing else str(value)
-        for value, missing in zip(values.tolist(), values.isna(), strict=True)
-    ]
+    return values.astype(object).map(str).mask(values.isna(), "").tolist()
