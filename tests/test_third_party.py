@@ -245,7 +245,7 @@ class ValidMethod(Enhancer):
 
 
 class WithoutTuple(ValidMethod):
-    _test_params = [{}]  # noqa: RUF012
+    _test_params = [{}]
 
 
 class WithoutConstraint(ValidMethod):
@@ -280,7 +280,7 @@ class NoConvergence(ValidMethod):
 
 class UsesGlobalGenerator(ValidMethod):
     def _fit(self, X, Y):
-        np.random.random()  # noqa: NPY002
+        np.random.random()
         super()._fit(X, Y)
 
 

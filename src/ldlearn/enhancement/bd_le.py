@@ -1,6 +1,6 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
@@ -97,7 +97,7 @@ class BDLE(Enhancer):
            [0.31, 0.69]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
         "scores_": "float (n_samples, n_labels)",

@@ -1,7 +1,6 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
 import warnings
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -105,7 +104,7 @@ class FCM(Enhancer):
            [0.2, 0.8]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "memberships_": "float (n_samples, n_clusters)",
         "cluster_centers_": "float (n_clusters, n_features)",
         "associations_": "float (n_labels, n_clusters)",

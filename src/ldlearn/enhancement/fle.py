@@ -1,7 +1,5 @@
 """FLE: fast label enhancement; the degrees are coefficients of the features."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from ldlearn.base import Enhancer
@@ -103,7 +101,7 @@ class FLE(Enhancer):
            [0.26, 0.74]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "prototypes_": "float (n_labels, n_features)",
         "coefficients_": "float (n_samples, n_labels)",
     }

@@ -1,6 +1,6 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import fft
@@ -107,7 +107,7 @@ class GLESC(Enhancer):
            [0.26, 0.74]])
     """
 
-    learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
+    learned = {"representation_": "float (n_samples, n_samples)"}
 
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -141,7 +141,7 @@ class GLLE(Enhancer):
            [0.34, 0.66]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "scores_": "float (n_samples, n_labels)",
         "groups_": "int (n_samples)",
         "label_correlations_": "float (n_groups, n_labels, n_labels)",

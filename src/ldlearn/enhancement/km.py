@@ -1,6 +1,6 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class KM(Enhancer):
            [0.43, 0.57]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "radii_": "float (n_labels)",
         "scores_": "float (n_samples, n_labels)",
     }

@@ -1,6 +1,6 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.sparse.linalg import aslinearoperator
@@ -131,7 +131,7 @@ class LESC(Enhancer):
            [0.35, 0.65]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "beta_star_": "float",
         "gap_": "float",
         "basis_": "float (n_samples, n_directions)",

@@ -1,6 +1,6 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -95,7 +95,7 @@ class ML(Enhancer):
            [-1.,  3.]])
     """
 
-    learned: ClassVar = {"scores_": "float (n_samples, n_labels)"}
+    learned = {"scores_": "float (n_samples, n_labels)"}
 
     _test_params = (
         {"n_neighbors": 4},

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -110,7 +110,7 @@ class AABP(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "coefs_": "any",
         "intercepts_": "any",
     }

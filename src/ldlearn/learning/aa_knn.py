@@ -1,6 +1,6 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -59,7 +59,7 @@ class AAKNN(Learner):
            [0.3, 0.7]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "_mean": "float (n_features)",
         "_rows": "float (n_samples, n_features) | csr (n_samples, n_features)",
         "_index": "NearestNeighbors",

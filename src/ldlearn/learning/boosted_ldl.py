@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-)
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -118,7 +113,7 @@ class BoostedLDL(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "trees_": "Trees | None",
         "intercept_": "float (n_labels)",
         "lambda_": "float",

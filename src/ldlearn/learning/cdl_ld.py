@@ -1,7 +1,7 @@
 """CDL-LD: degrees together with a background concentration."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -84,7 +84,7 @@ class CDLLD(Learner):
     array([0.21, 0.24])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
     }

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -95,7 +94,7 @@ class CPNN(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "hidden_coef_": "float (n_features, n_hidden)",
         "label_coef_": "float (n_hidden)",
         "hidden_intercept_": "float (n_hidden)",

@@ -1,7 +1,7 @@
 """DF-LDL: one learner for each order of two labels, chosen by the neighbours of a row."""
 
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class DFLDL(Learner):
            [0.9, 0.1]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "pair_coef_": "float (n_pairs, n_labels, n_features)",
         "pair_intercept_": "float (n_pairs, n_labels)",
         "neighbors_": "AAKNN",

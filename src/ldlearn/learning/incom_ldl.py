@@ -1,7 +1,5 @@
 """IncomLDL: low-rank linear regression on incomplete label distributions."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
@@ -83,7 +81,7 @@ class IncomLDL(SimplexLearner):
            [0.5, 0.2, 0.3]])
     """
 
-    learned: ClassVar = {"alpha_": "float"}
+    learned = {"alpha_": "float"}
 
     _test_params = ({}, {"alpha": 0.01, "l2": 0.0})
 

@@ -1,7 +1,6 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -125,7 +124,7 @@ class LALOT(Learner):
            [0. , 0.1, 0.9]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
         "K_": "float (n_labels, n_labels)",

@@ -1,7 +1,5 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
-from typing import ClassVar
-
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
@@ -95,7 +93,7 @@ class LDSVR(Learner):
            [0.8, 0.2]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "dual_coef_": "float (n_samples, n_labels)",
         "intercept_": "float (n_labels)",
         "training_rows_": "float (n_samples, n_features)",

@@ -1,7 +1,7 @@
 """LDLFs: forests of differentiable trees with distributions at their leaves."""
 
 from numbers import Integral
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from scipy.special import expit
@@ -121,7 +121,7 @@ class LDLForest(Learner):
     (5, 8, 2)
     """
 
-    learned: ClassVar = {
+    learned = {
         "nodes_": "int (n_trees, n_nodes)",
         "output_coef_": "float (n_outputs, n_features)",
         "output_intercept_": "float (n_outputs)",

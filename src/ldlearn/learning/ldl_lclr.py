@@ -1,7 +1,7 @@
 """LDL-LCLR: softmax regression with a low-rank matrix of label correlations."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -99,7 +99,7 @@ class LDLLCLR(LinearSoftmaxLearner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {"correlations_": "float (n_labels, n_labels)"}
+    learned = {"correlations_": "float (n_labels, n_labels)"}
 
     lam2: NonNegative = 1e-2
     lam3: Positive = 1e-2

@@ -1,7 +1,7 @@
 """LDL-SCL: softmax regression with local correlations as further features."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -99,7 +99,7 @@ class LDLSCL(LinearSoftmaxLearner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {"cluster_centers_": "float (n_clusters, n_labels)"}
+    learned = {"cluster_centers_": "float (n_clusters, n_labels)"}
 
     _test_params = ({"n_clusters": 3, "random_state": 0},)
 

@@ -1,6 +1,6 @@
 """LDLSF: label-specific and common features, learned together."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
@@ -117,7 +117,7 @@ class LDLSF(Learner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "specific_": "float (n_features, n_labels)",
         "common_": "float (n_features, n_labels)",
         "coef_": "float (n_labels, n_features)",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, sparse
@@ -125,7 +125,7 @@ class LSELDL(Learner):
            [0., 1.]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "encoding_": "float (n_features, n_latent)",
         "latent_": "float (n_samples, n_latent)",
         "theta_": "float (n_latent, n_labels)",

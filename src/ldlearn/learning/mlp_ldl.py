@@ -1,7 +1,7 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -95,7 +95,7 @@ class MLPLDL(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "hidden_coef_": "float (n_networks, n_features, n_hidden)",
         "hidden_intercept_": "float (n_networks, n_hidden)",
         "output_coef_": "float (n_networks, n_hidden, n_labels)",

@@ -1,7 +1,5 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
-from typing import ClassVar
-
 import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
@@ -86,7 +84,7 @@ class PTBayes(Learner):
            [0.14, 0.86]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "priors_": "float (n_labels)",
         "means_": "float (n_labels, n_features)",
         "covariances_": "float (n_labels, n_features, n_features)",

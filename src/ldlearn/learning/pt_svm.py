@@ -3,12 +3,7 @@
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-)
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -119,7 +114,7 @@ class PTSVM(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "_gamma": "float",
         "drawn_labels_": "int (n_drawn)",
         "pairs_": "any",

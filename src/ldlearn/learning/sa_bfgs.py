@@ -1,6 +1,6 @@
 """SA-BFGS: softmax regression on label distributions."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class SABFGS(Learner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
         "coef_gap_": "float",

@@ -1,7 +1,7 @@
 """SA-IIS: softmax regression on label distributions by improved iterative scaling."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
@@ -97,7 +97,7 @@ class SAIIS(Learner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
     }

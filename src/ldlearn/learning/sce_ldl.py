@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -112,7 +111,7 @@ class SCELDL(Learner):
            [0.2, 0.8]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "thresholds_": "float (n_labels, n_hidden)",
         "intercept_": "float (n_labels)",
         "hidden_coef_": "float (n_hidden, n_features)",

@@ -1,7 +1,5 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
@@ -21,7 +19,7 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 class SimplexLearner(Learner):
     """A linear model projected onto the simplex, of degrees that may be missing."""
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
     }
