@@ -19,7 +19,7 @@ from ldlearn.core.simplex import (
     row_weights,
     softmax,
 )
-from ldlearn.learning.linear_softmax import logit_gradient
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin, logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import (
     Transport,
@@ -30,7 +30,7 @@ from ldlearn.solvers.sinkhorn import (
 
 
 @estimator_dataclass
-class LALOT(Learner):
+class LALOT(LinearSoftmaxMixin, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
     Instead of label by label, predictions are compared with the truth by what it costs to move mass
@@ -125,8 +125,6 @@ class LALOT(Learner):
     """
 
     learned = {
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
         "K_": "float (n_labels, n_labels)",
         "cost_": "float (n_labels, n_labels)",
     }
@@ -184,9 +182,6 @@ class LALOT(Learner):
         self.K_ = K
         self.cost_ = _label_distances(K) / unit
         self.converged_ = self.converged_ and is_solved
-
-    def _predict(self, X: Array) -> Array:
-        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """LDL-SCL: softmax regression with local correlations as further features."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,6 @@ class LDLSCL(LinearSoftmaxLearner):
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
         # The random start of k-means depends on the order of rows and labels.
-        tags.input_tags.sparse = True
         tags.order_invariant = False
         tags.label_invariant = False
         tags.weight_equals_repetition = False
@@ -125,17 +123,9 @@ class LDLSCL(LinearSoftmaxLearner):
         n, c = D.shape
         # 0.01 for other clusters than its own: at 0 the square has no slope.
         roots = np.sqrt(np.eye(n_clusters)[kmeans.labels_] + 0.01)
-        V = np.zeros((n_clusters, c))
         unit_V = np.sqrt(n / c + 2.0 * self.lam2)
-        loss = partial(self._local_loss, D)
-        V, roots = self._minimize(
-            X,
-            D,
-            sample_weight,
-            loss,
-            (V, unit_V),
-            (roots, c**-0.5),
-        )
+        others = (np.zeros((n_clusters, c)), unit_V), (roots, c**-0.5)
+        V, roots = self._minimize(X, D, sample_weight, self._local_loss, *others)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         ridge = Ridge(self.l2, fit_intercept=self.fit_intercept)
         ridge.fit(scaling.apply(X), roots**2, sample_weight=sample_weight)
@@ -145,12 +135,7 @@ class LDLSCL(LinearSoftmaxLearner):
         self.intercept_ = self.intercept_ + r @ V
 
     def _local_loss(
-        self,
-        D: Array,
-        times: Array,
-        Z: Array,
-        V: Array,
-        roots: Array,
+        self, D: Array, times: Array, Z: Array, V: Array, roots: Array
     ) -> tuple[Any, ...]:
         """The loss with ``C = roots**2``, and its gradients in Z, V and roots."""
         C = roots**2
@@ -158,8 +143,7 @@ class LDLSCL(LinearSoftmaxLearner):
         P = np.exp(log_P)
         away = self.lam3 * cdist(P, self.cluster_centers_, "sqeuclidean")
         loss = np.vdot(times * C, away)
-        loss -= np.vdot(times * D, log_P)
-        loss += self.lam2 * np.vdot(V, V)
+        loss += self.lam2 * np.vdot(V, V) - np.vdot(times * D, log_P)
         from_centers = C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_
         in_P = 2.0 * self.lam3 * from_centers
         in_Z = times * (P - D + logit_gradient(P, in_P))

@@ -22,9 +22,9 @@ from ldlearn.core.simplex import (
     SampleWeight,
     log_softmax,
     row_weights,
-    softmax,
 )
 from ldlearn.exceptions import InputError
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
@@ -36,7 +36,7 @@ _HUBER_LENGTH = 1e-6
 
 
 @estimator_dataclass
-class LSELDL(Learner):
+class LSELDL(LinearSoftmaxMixin, Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
     Features are encoded linearly into a few latent ones, which are free to deviate from the
@@ -130,8 +130,6 @@ class LSELDL(Learner):
         "latent_": "float (n_samples, n_latent)",
         "theta_": "float (n_latent, n_labels)",
         "feature_scores_": "float (n_features)",
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
     }
 
     _test_params = (
@@ -187,9 +185,6 @@ class LSELDL(Learner):
                 f"n_samples={n}; lower it, or set beta=0 to do without the graph."
             )
         return laplacian(knn_graph(X, self.n_neighbors))
-
-    def _predict(self, X: Array) -> Array:
-        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 class _LatentState(NamedTuple):

@@ -18,13 +18,14 @@ from ldlearn.core.simplex import (
     row_weights,
     softmax,
 )
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin
 
 # Of the interpolation over f#, the size of a row: exponentials of nodes instead of rows.
 _NODES = 16
 
 
 @estimator_dataclass
-class SAIIS(Learner):
+class SAIIS(LinearSoftmaxMixin, Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
     The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of
@@ -97,11 +98,6 @@ class SAIIS(Learner):
            [0.1, 0.9]])
     """
 
-    learned = {
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
-    }
-
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
 
     max_iter: PositiveInt = 1000
@@ -135,9 +131,6 @@ class SAIIS(Learner):
         # The intercept is 0, or the last row.
         coef, self.intercept_ = scaling.undo(W[:m], W[m:].sum(axis=0))
         self.coef_ = coef.T
-
-    def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 class _IterativeScaling:
