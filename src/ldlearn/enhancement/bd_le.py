@@ -5,8 +5,9 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
     NonNegative,
     OutputMap,
     Positive,

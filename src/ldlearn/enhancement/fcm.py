@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
     AboveOne,
+    Capabilities,
+    Enhancer,
     NonNegative,
     OutputMap,
     PositiveInt,

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
-    NonNegative,
-    Positive,
-    PositiveInt,
-    estimator_dataclass,
-)
+from ldlearn.base import Enhancer, NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling

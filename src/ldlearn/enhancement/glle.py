@@ -11,8 +11,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
     NonNegative,
     OutputMap,
     Positive,

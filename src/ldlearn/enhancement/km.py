@@ -4,8 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
+from ldlearn.base import Capabilities, Enhancer, OutputMap, Positive, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import (
     Array,

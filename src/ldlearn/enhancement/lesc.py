@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 from scipy.sparse.linalg import aslinearoperator
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
     AtLeastOne,
+    Enhancer,
     NonNegative,
     Positive,
     PositiveInt,

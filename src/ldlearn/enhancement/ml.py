@@ -5,13 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
-    OutputMap,
-    Positive,
-    PositiveInt,
-    estimator_dataclass,
-)
+from ldlearn.base import Enhancer, OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.simplex import (
     Array,

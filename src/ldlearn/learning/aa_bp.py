@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,8 +10,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn._optional_imports import import_optional
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    AtLeastTwo,
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -134,7 +136,7 @@ class BoostedLDL(Learner):
     target: Literal["degrees", "votes"] = "degrees"
     n_estimators: PositiveInt = 200
     learning_rate: Positive = 0.15
-    max_leaf_nodes: Annotated[int, Interval(Integral, 2, None, closed="left")] = 8
+    max_leaf_nodes: AtLeastTwo = 8
     min_samples_leaf: PositiveInt = 20
     l2: NonNegative = 10.0
     max_features: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.3

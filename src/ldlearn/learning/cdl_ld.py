@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import Learner, NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
     Array,

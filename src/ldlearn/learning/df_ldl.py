@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,

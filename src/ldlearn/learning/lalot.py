@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,

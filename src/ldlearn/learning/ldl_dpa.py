@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 

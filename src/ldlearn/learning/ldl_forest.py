@@ -7,13 +7,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner
-from ldlearn.base.parameters import (
-    NonNegative,
-    PositiveInt,
-    RandomState,
-    estimator_dataclass,
-)
+from ldlearn.base import Learner, NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 

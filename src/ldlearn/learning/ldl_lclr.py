@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
-from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
+from ldlearn.base import NonNegative, Positive, estimator_dataclass
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,

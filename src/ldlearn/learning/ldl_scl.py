@@ -7,13 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
-from ldlearn.base import Capabilities
-from ldlearn.base.parameters import (
-    NonNegative,
-    PositiveInt,
-    RandomState,
-    estimator_dataclass,
-)
+from ldlearn.base import Capabilities, NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.ldl_hr import (
     highest_labels,

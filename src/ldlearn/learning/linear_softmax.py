@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import Capabilities, Learner, NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,

@@ -9,8 +9,9 @@ from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import xlogy
 
-from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base import estimator_dataclass
 from ldlearn.core.simplex import Array, log_degrees
 from ldlearn.learning.ldl_hr import rounded_abs
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner

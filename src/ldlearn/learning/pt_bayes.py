@@ -4,8 +4,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
+from ldlearn.base import Capabilities, Learner, Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (

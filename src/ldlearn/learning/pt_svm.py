@@ -2,8 +2,7 @@
 
 from itertools import combinations
 from math import isqrt
-from numbers import Integral
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -13,14 +12,15 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    AtLeastTwo,
+    Capabilities,
+    Learner,
     Positive,
     PositiveInt,
     RandomState,
     estimator_dataclass,
 )
-from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import (
@@ -130,7 +130,7 @@ class PTSVM(Learner):
     C: Positive = 1.0
     gamma: Literal["scale", "auto"] | Positive = "scale"
     n_draws: PositiveInt | None = None
-    cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    cv: AtLeastTwo = 5
     tol: Positive = 1e-3
     cache_size: Positive = 200
     n_jobs: int | None = None

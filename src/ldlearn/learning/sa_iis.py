@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import Capabilities, Learner, NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
 from ldlearn.core.simplex import (
     TINY,

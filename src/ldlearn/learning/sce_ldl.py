@@ -6,8 +6,9 @@ from functools import partial
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     PositiveInt,
     RandomState,

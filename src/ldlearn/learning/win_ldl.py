@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
