@@ -145,7 +145,7 @@ class DFLDL(Learner):
         P = np.zeros(near.shape)
         for k, (i, j) in enumerate(permutations(range(near.shape[1]), 2)):
             ahead = np.round(near[:, i] - near[:, j], 9)
-            competence = 0.5 * (1.0 + np.sign(ahead))
+            competence = np.heaviside(ahead, 0.5)
             predicted = linear_softmax(X, self.pair_coef_[k].T, self.pair_intercept_[k])
             P += competence[:, None] * predicted
         return normalize_rows(P)
