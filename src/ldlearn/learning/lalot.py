@@ -165,12 +165,8 @@ class LALOT(LinearSoftmaxMixin, Learner):
         while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
             cost = _label_distances(K) / unit
             loss = _TransportLoss(Z, D, cost, counts, self.lam, self.l2, self.fit_intercept)
-            fit = minimize_lbfgs(
-                loss,
-                [theta, theta0],
-                max_iter=self.steps,
-                tol=0.1 * self.tol,
-            )
+            start = [theta, theta0]
+            fit = minimize_lbfgs(loss, start, max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
             is_solved = fit.converged
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
@@ -209,9 +205,8 @@ class _TransportLoss:
         G = self.counts[:, None] * logit_gradient(H, plan.log_u / self.lam)
         in_theta = self.Z.T @ G + 2.0 * self.l2 * theta
         in_theta0 = self.fit_intercept * G.sum(axis=0)
-        costs = transport_cost(plan, H, self.D, self.lam)
-        loss = float(self.counts @ costs) + self.l2 * np.vdot(theta, theta)
-        return loss, [in_theta, in_theta0]
+        loss = self.counts @ transport_cost(plan, H, self.D, self.lam)
+        return loss + self.l2 * np.vdot(theta, theta), [in_theta, in_theta0]
 
     def total_plan(self, theta: Array, theta0: Array) -> Array:
         """How much moves between any two labels, over all rows."""

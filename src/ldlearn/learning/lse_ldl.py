@@ -224,9 +224,8 @@ class _LatentProblem:
         # The right singular vectors are left out: theta, which is fitted next, takes up any
         # rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
-        c = self.D.shape[1]
-        theta = np.zeros((W.shape[1], c))
-        return self.regress(_LatentState(W, self.X @ W, theta, np.zeros(c)))
+        theta = np.zeros((W.shape[1], self.D.shape[1]))
+        return self.regress(_LatentState(W, self.X @ W, theta, np.zeros(self.D.shape[1])))
 
     def improve(self, state: _LatentState) -> _LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
@@ -276,30 +275,18 @@ class _LatentProblem:
         t = optimize.brentq(slope, 0.0, 1.01 * largest)
         # Short rows of W are penalised by their squares, which the formula above does not know:
         # hence the comparison.
-        scaled = state._replace(
-            W=t * state.W,
-            V=t * state.V,
-            theta=state.theta / t,
-        )
+        scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return min(scaled, state, key=self.objective)
 
     def improve_latent(self, state: _LatentState) -> _LatentState:
         """A few steps of L-BFGS on V."""
-        loss = partial(
-            self.latent_loss,
-            encoded=self.X @ state.W,
-            theta=state.theta,
-            b=state.b,
-        )
+        encoded = self.X @ state.W
+        loss = partial(self.latent_loss, encoded=encoded, theta=state.theta, b=state.b)
         (V,) = minimize_lbfgs(loss, [state.V], max_iter=10).arrays
         return state._replace(V=V)
 
     def latent_loss(
-        self,
-        V: Array,
-        encoded: Array,
-        theta: Array,
-        b: Array,
+        self, V: Array, encoded: Array, theta: Array, b: Array
     ) -> tuple[float, list[Array]]:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
         log_P = log_softmax(V @ theta + b)
@@ -308,8 +295,7 @@ class _LatentProblem:
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
         loss = fit + self.alpha * np.vdot(self.times * off, off)
         loss += self.beta * np.vdot(V, LV)
-        of_rows = (np.exp(log_P) - self.D) @ theta.T
-        of_rows += 2.0 * self.alpha * off
+        of_rows = (np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off
         return loss, [self.times * of_rows + 2.0 * self.beta * LV]
 
     def encode(self, state: _LatentState) -> _LatentState:

@@ -202,15 +202,13 @@ class _IterativeScaling:
         """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: an array (nodes, 2, m, c)."""
         m, c = self.shape
         r = len(self.nodes)
-        sums = np.zeros((2, m, c * r))
+        sums = np.zeros((2, m, r * c))
         for block, Z in self._blocks():
             P = softmax(Z @ W) * self.counts[block]
-            spread = P[:, :, None] * self.weights[block, None, :]
-            spread = spread.reshape(-1, c * r)
+            spread = np.einsum("ir,ij->irj", self.weights[block], P).reshape(-1, r * c)
             sums[0] += np.maximum(Z, 0.0).T @ spread
             sums[1] += np.maximum(-Z, 0.0).T @ spread
-        sums = sums.reshape(2, m, c, r)
-        return np.ascontiguousarray(sums.transpose(3, 0, 1, 2))
+        return np.ascontiguousarray(sums.reshape(2, m, r, c).transpose(2, 0, 1, 3))
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:
