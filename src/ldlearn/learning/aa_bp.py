@@ -168,7 +168,7 @@ class AABP(Learner):
         self.intercepts_ = layers[1::2]
 
     def _descend(self, network: "_Network", layers: _Layers) -> _Layers:
-        path = []
+        path: list[float] = []
         loss, gradients = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
             for k, gradient in enumerate(gradients):

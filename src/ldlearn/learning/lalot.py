@@ -205,7 +205,7 @@ class _TransportLoss:
         G = self.counts[:, None] * logit_gradient(H, plan.log_u / self.lam)
         in_theta = self.Z.T @ G + 2.0 * self.l2 * theta
         in_theta0 = self.fit_intercept * G.sum(axis=0)
-        loss = self.counts @ transport_cost(plan, H, self.D, self.lam)
+        loss = np.vdot(self.counts, transport_cost(plan, H, self.D, self.lam))
         return loss + self.l2 * np.vdot(theta, theta), [in_theta, in_theta0]
 
     def total_plan(self, theta: Array, theta0: Array) -> Array:

@@ -1,7 +1,7 @@
 """What linear softmax models share: their prediction, and L-BFGS for their losses and penalties."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ldlearn.solvers.linear_predictor import linear_softmax
 class LinearSoftmaxMixin:
     """Predicts ``softmax(X W + b)``."""
 
-    learned = {
+    learned: ClassVar[Mapping[str, str]] = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
     }

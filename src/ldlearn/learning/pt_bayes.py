@@ -1,7 +1,7 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy import linalg
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, Positive, RandomState, estimator_dataclass
@@ -134,14 +134,14 @@ class PTBayes(Learner):
             self.covariances_[j] += deviations.T @ deviations
             # The ridge is not lost beside large deviations, as it may be in their squares.
             stacked = np.vstack([deviations, self._roots[j]])
-            self._roots[j] = np.linalg.qr(stacked, mode="r").T
+            self._roots[j] = linalg.qr(stacked, mode="r")[0][:m].T
 
     def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
         with np.errstate(divide="ignore"):
             log_scores = np.tile(np.log(self.priors_), (len(X), 1))
         for j, L in enumerate(self._roots):
-            whitened = solve_triangular(L, (X - self.means_[j]).T, lower=True)
+            whitened = linalg.solve_triangular(L, (X - self.means_[j]).T, lower=True)
             log_scores[:, j] -= 0.5 * np.sum(whitened**2, axis=0)
             log_scores[:, j] -= np.log(np.sqrt(2.0 * np.pi) * np.abs(np.diag(L))).sum()
         return clip_degrees(self._posterior(log_scores))
