@@ -181,6 +181,9 @@ class SoftmaxLE(Enhancer):
         return tags
 
     def _fit(
-        self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
     ) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

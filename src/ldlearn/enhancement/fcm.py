@@ -133,14 +133,14 @@ class FCM(Enhancer):
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)
-        self._cluster(np.asarray(X, dtype=np.float64), self.n_clusters or 10 * Y.shape[1], w)
+        self._cluster(X, self.n_clusters or 10 * Y.shape[1], w)
         self.associations_ = (Y * w[:, None]).T @ self.memberships_
         # Columns first: of the labels that a cluster's members carry, the share of each, so that
         # large clusters say no more than small ones. Then rows: what ties a label to clusters sums
         # to one, for frequent labels as for rare ones. A label without positive rows keeps zeros.
         for axis in (0, 1):
             sums = self.associations_.sum(axis=axis, keepdims=True)
-            self.associations_ /= positive_or_one(sums)
+            self.associations_ = self.associations_ / positive_or_one(sums)
         scores = [(self.memberships_ * row).max(axis=1) for row in self.associations_]
         self.scores_ = np.column_stack(scores)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
@@ -155,7 +155,7 @@ class FCM(Enhancer):
         centred = (X - mean)[counted]
         counts = w[counted, None]
         U = check_random_state(self.random_state).uniform(size=(len(centred), p))
-        U /= U.sum(axis=1, keepdims=True)
+        U = U / U.sum(axis=1, keepdims=True)
         weights = counts * U**self.b
         path: list[float] = []
         centres = np.zeros((p, centred.shape[1]))
@@ -170,9 +170,7 @@ class FCM(Enhancer):
             weights = counts * U**self.b
             path.append(np.vdot(weights, squares))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
-        self.memberships_ = U
-        if not counted.all():
-            self.memberships_ = _memberships(squared_distances(X - mean, centres), self.b)
+        self.memberships_ = _memberships(squared_distances(X - mean, centres), self.b)
         self.cluster_centers_ = centres + mean
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]

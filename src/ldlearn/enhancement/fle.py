@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from ldlearn.base import Enhancer, NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Enhancer,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling
@@ -111,7 +117,6 @@ class FLE(Enhancer):
     max_iter: PositiveInt = 500
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        X = X.astype(np.float64)
         if self.standardize:
             X = feature_scaling(X, weights=sample_weight).apply(X)
         m = X.shape[1]
@@ -140,7 +145,13 @@ class FLE(Enhancer):
         self.label_distributions_ = normalize_rows(P)
 
     def _objective(
-        self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight
+        self,
+        X: Array,
+        Y: Mask,
+        S: Array,
+        P: Array,
+        Q: Array,
+        weights: SampleWeight,
     ) -> float:
         rows = (
             np.sum((X - P @ Q) ** 2, axis=1) / X.shape[1]

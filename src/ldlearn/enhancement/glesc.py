@@ -173,7 +173,6 @@ class GLESC(Enhancer):
             products, distance = tensor.threshold_singular_values(np.split(change, cuts), 1.0 / rho)
             GV = np.vstack(products)
             gap = rest - E
-
             lengths = [float(np.linalg.norm(part)) for part in np.split(gap, cuts)]
             self.converged_ = bool(max(distance, *lengths) < self.tol)
             Y = Y + mu * gap
@@ -211,7 +210,9 @@ class _SpectralTensor:
         return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
-        self, change: list[Array], tau: float
+        self,
+        change: list[Array],
+        tau: float,
     ) -> tuple[list[Array], float]:
         """Add ``basis @ change``, then lower the singular values of every frequency's slice by tau.
 

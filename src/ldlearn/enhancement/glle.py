@@ -227,7 +227,11 @@ class GLLE(Enhancer):
         return K @ W[:-1] + W[-1]
 
     def _loss_and_gradient(
-        self, W: Array, K: Array, Y: Array, G: sparse.csr_array
+        self,
+        W: Array,
+        K: Array,
+        Y: Array,
+        G: sparse.csr_array,
     ) -> tuple[float, list[Array]]:
         D = K @ W[:-1] + W[-1]
         slope = 2.0 * (D - Y + self.lam * (G @ D))
@@ -261,7 +265,11 @@ class GLLE(Enhancer):
         self.label_correlations_ = R
 
     def _solve_jointly(
-        self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]
+        self,
+        Y: Array,
+        G: sparse.csr_array,
+        R: Array,
+        members: Sequence[Indices],
     ) -> Array:
         """D of ``D + lam G D + correlation_penalty D_i R_i = Y``, i being the group of a row."""
 

@@ -4,7 +4,13 @@ from typing import Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer, OutputMap, Positive, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
+    OutputMap,
+    Positive,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import (
     Array,
@@ -108,7 +114,10 @@ class KM(Enhancer):
         self.label_distributions_ = to_distributions(scores, self.normalize)
 
     def _squared_distances_to_centres(
-        self, X: Array, Y: Array, weights: SampleWeight | None
+        self,
+        X: Array,
+        Y: Array,
+        weights: SampleWeight | None,
     ) -> Array:
         """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed.
 

@@ -3,7 +3,13 @@
 import numpy as np
 from scipy import linalg, sparse
 
-from ldlearn.base import Enhancer, NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Enhancer,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.resources import require_memory

@@ -194,7 +194,6 @@ class LESC(Enhancer):
             E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
             error = rest - E
             distance = Z - J
-
             self.converged_ = bool(np.abs([error, distance]).max(initial=0.0) < self.tol)
             Y1 = Y1 + mu * error
             Y2 = Y2 + mu * distance

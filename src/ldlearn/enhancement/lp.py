@@ -5,7 +5,14 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from ldlearn.base import Enhancer, Fraction, OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Enhancer,
+    Fraction,
+    OutputMap,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory

@@ -5,7 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ldlearn.base import Enhancer, OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Enhancer,
+    OutputMap,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.simplex import (
     Array,
@@ -126,7 +132,10 @@ class _BoundedFit(NamedTuple):
 
 
 def _minimize_signed_quadratic(
-    A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000
+    A: Any,
+    signs: Array,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
 ) -> _BoundedFit:
     r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
 

@@ -189,7 +189,7 @@ class AABP(Learner):
         return layers
 
     def _predict(self, X: Array) -> Array:
-        *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
+        *_, Z = _activations(X, self.coefs_, self.intercepts_)
         return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
 
 
@@ -236,7 +236,11 @@ def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) ->
 
 
 def _initial_layers(
-    X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool
+    X: Array,
+    hidden: list[int],
+    n_labels: int,
+    rng: Any,
+    is_softmax: bool,
 ) -> _Layers:
     """Nguyen and Widrow's hidden layers; uniform output weights as in the published code."""
     low = X.min(axis=0)

@@ -8,7 +8,12 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from ldlearn.base import Capabilities, Learner, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.exceptions import InputError

@@ -193,14 +193,13 @@ class BoostedLDL(Learner):
         self.trees_ = None
         # LightGBM needs a feature that varies.
         if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:
-            params = self._lightgbm_params(loss, int(rng.randint(2**31 - 1)))
+            params = self._lightgbm_params(loss, rng.randint(2**31 - 1))
 
             def dataset(rows: Mask, reference: Any = None) -> Any:
-                n = int(rows.sum())
                 return lightgbm.Dataset(
                     X[rows],
-                    label=np.zeros(n),
-                    init_score=np.tile(loss.intercept, (n, 1)),
+                    label=np.zeros(rows.sum()),
+                    init_score=np.tile(loss.intercept, (rows.sum(), 1)),
                     categorical_feature=categorical,
                     params=params,
                     reference=reference,

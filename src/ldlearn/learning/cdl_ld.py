@@ -7,7 +7,12 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner, NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Learner,
+    NonNegative,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
     Array,
@@ -103,7 +108,12 @@ class CDLLD(Learner):
         self.coef_ = coef.T
 
     def _loss(
-        self, Z: Array, D: Array, weights: SampleWeight, W: Array, b: Array
+        self,
+        Z: Array,
+        D: Array,
+        weights: SampleWeight,
+        W: Array,
+        b: Array,
     ) -> tuple[float, list[Array]]:
         """The objective with features Z and rows of these weights, and its gradient."""
         scores = Z @ W + b

@@ -4,7 +4,13 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ldlearn.base import Learner, NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Learner,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import (
     Array,

@@ -7,7 +7,13 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base import (
+    Learner,
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import (
@@ -243,7 +249,11 @@ def _node_gradient(S: Array, shares: Array) -> Array:
 
 
 def _update_leaves(
-    F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int
+    F: Array,
+    D: Array,
+    nodes: Indices,
+    leaves: Array,
+    n_updates: int,
 ) -> tuple[Array, float]:
     """Normalised updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, and the loss afterwards."""
     updated = np.array(leaves)

@@ -120,7 +120,12 @@ class LDLLCLR(LinearSoftmaxLearner):
         (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (identity, 1.0))
 
     def _low_rank_loss(
-        self, M: Array, D: Array, times: Array, Z: Array, S: Array
+        self,
+        M: Array,
+        D: Array,
+        times: Array,
+        Z: Array,
+        S: Array,
     ) -> tuple[float, Array, Array]:
         """The loss and its gradients in Z and S."""
         log_P = log_softmax(Z)

@@ -7,7 +7,13 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
-from ldlearn.base import Capabilities, NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
@@ -129,7 +135,12 @@ class LDLSCL(LinearSoftmaxLearner):
         self.intercept_ = self.intercept_ + r @ V
 
     def _local_loss(
-        self, D: Array, times: Array, Z: Array, V: Array, roots: Array
+        self,
+        D: Array,
+        times: Array,
+        Z: Array,
+        V: Array,
+        roots: Array,
     ) -> tuple[Any, ...]:
         """The loss with ``C = roots**2``, and its gradients in Z, V and roots."""
         C = roots**2

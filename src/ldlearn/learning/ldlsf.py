@@ -5,7 +5,13 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Learner, NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Learner,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
     TINY,

@@ -5,7 +5,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    NonNegative,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,

@@ -286,7 +286,11 @@ class _LatentProblem:
         return state._replace(V=V)
 
     def latent_loss(
-        self, V: Array, encoded: Array, theta: Array, b: Array
+        self,
+        V: Array,
+        encoded: Array,
+        theta: Array,
+        b: Array,
     ) -> tuple[float, list[Array]]:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
         log_P = log_softmax(V @ theta + b)

@@ -4,7 +4,13 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, Positive, RandomState, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    Positive,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
@@ -111,7 +117,6 @@ class PTBayes(Learner):
         return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        X = X.astype(np.float64)
         weights = D * row_weights(D, sample_weight)[:, None]
         if self.resample:
             rng = check_random_state(self.random_state)
@@ -137,7 +142,6 @@ class PTBayes(Learner):
             self._roots[j] = linalg.qr(stacked, mode="r")[0][:m].T
 
     def _predict(self, X: Array) -> Array:
-        X = X.astype(np.float64)
         with np.errstate(divide="ignore"):
             log_scores = np.tile(np.log(self.priors_), (len(X), 1))
         for j, L in enumerate(self._roots):

@@ -175,7 +175,10 @@ class PTSVM(Learner):
         return self.gamma
 
     def _train_machines(
-        self, X: Array, counts: Indices, held_out: list[Indices]
+        self,
+        X: Array,
+        counts: Indices,
+        held_out: list[Indices],
     ) -> tuple[Array, Array]:
         """For each pair the machine on all its examples, then one per fold on the rest.
 
@@ -202,7 +205,10 @@ class PTSVM(Learner):
         return rbf_kernel(X.astype(np.float64), gamma=self._gamma)
 
     def _train_machine(
-        self, X: Array, kernel: Array | None, counts: Indices
+        self,
+        X: Array,
+        kernel: Array | None,
+        counts: Indices,
     ) -> tuple[Array, float]:
         """Coefficients of the rows and intercept of a machine between two columns of counts."""
         beta = np.zeros(len(X))
@@ -238,7 +244,6 @@ class PTSVM(Learner):
         return scores + intercept
 
     def _predict(self, X: Array) -> Array:
-        X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
         slopes, offsets = self.sigmoids_.T
         probabilities = expit(-(decisions * slopes + offsets)).clip(1e-7, 1.0 - 1e-7)

@@ -6,7 +6,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from ldlearn.base import Capabilities, Learner, NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    NonNegative,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
 from ldlearn.core.simplex import (
     TINY,

@@ -153,7 +153,13 @@ class SCELDL(Learner):
         self.objective_path_ = fit.path
 
     def _loss(
-        self, Z: Array, D: Array, weights: SampleWeight, W: Array, U: Array, b: Array
+        self,
+        Z: Array,
+        D: Array,
+        weights: SampleWeight,
+        W: Array,
+        U: Array,
+        b: Array,
     ) -> tuple[float, list[Array]]:
         """The objective with features Z, and its gradient in W, U and b."""
         F = Z @ W
