@@ -134,13 +134,13 @@ class FCM(Enhancer):
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)
         self._cluster(X, self.n_clusters or 10 * Y.shape[1], w)
-        self.associations_ = (Y * w[:, None]).T @ self.memberships_
+        self.associations_ = (w[:, None] * Y).T @ self.memberships_
         # Columns first: of the labels that a cluster's members carry, the share of each, so that
         # large clusters say no more than small ones. Then rows: what ties a label to clusters sums
         # to one, for frequent labels as for rare ones. A label without positive rows keeps zeros.
         for axis in (0, 1):
             sums = self.associations_.sum(axis=axis, keepdims=True)
-            self.associations_ = self.associations_ / positive_or_one(sums)
+            self.associations_ /= positive_or_one(sums)
         scores = [(self.memberships_ * row).max(axis=1) for row in self.associations_]
         self.scores_ = np.column_stack(scores)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
