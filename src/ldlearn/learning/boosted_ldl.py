@@ -174,11 +174,7 @@ class BoostedLDL(Learner):
             )
         rng = check_random_state(self.random_state)
         categorical = self._find_categorical(X)
-        if sparse.issparse(X):
-            smallest = np.minimum(X.nanmin(axis=0).toarray().ravel(), 0.0)
-        else:
-            smallest = np.fmin.reduce(X)
-        self.data_min_ = np.nan_to_num(smallest.astype(np.float64))
+        self.data_min_ = _column_minima(X)
         X = self._as_matrix(X)
         group = _group_equal_rows(X, rng)
         held_out = validation
@@ -342,6 +338,15 @@ class _VoteLoss:
         losses = vote_losses(log_softmax(Z) + self.log_rate, np.nan_to_num(Y))
         observed = np.sum(losses, axis=1, where=~np.isnan(Y))
         return np.average(observed, weights=weights)
+
+
+def _column_minima(X: Any) -> Array:
+    """Smallest value of each column; 0 if none is known, and at most 0 if X is sparse."""
+    if sparse.issparse(X):
+        smallest = np.minimum(to_dense(X.nanmin(axis=0)).ravel(), 0.0)
+    else:
+        smallest = np.fmin.reduce(X)
+    return np.nan_to_num(smallest.astype(np.float64))
 
 
 def _group_equal_rows(X: Any, rng: Any) -> Indices:

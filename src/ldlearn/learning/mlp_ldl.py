@@ -116,9 +116,9 @@ class MLPLDL(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         # Initial coefficients depend on the order of labels; a fit stopped early depends on
         # rounding errors.
-        tags.input_tags.sparse = True
         tags.order_invariant = False
         tags.label_invariant = False
         tags.weight_equals_repetition = False

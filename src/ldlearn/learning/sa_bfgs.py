@@ -94,9 +94,9 @@ class SABFGS(LinearSoftmaxMixin, Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         # The published start, an identity, treats labels unequally, and a fit stopped early depends
         # on it.
-        tags.input_tags.sparse = True
         tags.label_invariant = self.solver == "newton"
         return tags
 

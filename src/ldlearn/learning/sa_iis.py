@@ -112,9 +112,9 @@ class SAIIS(LinearSoftmaxMixin, Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         # The published start ties the first labels to the first features, and a fit stopped early
         # depends on it.
-        tags.input_tags.sparse = True
         tags.label_invariant = self.init == "zeros"
         return tags
 
