@@ -14,7 +14,11 @@ from ldlearn.base import (
     estimator_dataclass,
 )
 from ldlearn.core.resources import require_memory
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import (
     ThinFactors,

@@ -5,7 +5,11 @@ import numpy as np
 from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.win_ldl import SimplexLearner
-from ldlearn.solvers.low_rank import ThinFactors, nuclear_norm, singular_value_threshold
+from ldlearn.solvers.low_rank import (
+    ThinFactors,
+    nuclear_norm,
+    singular_value_threshold,
+)
 from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
 

@@ -15,7 +15,11 @@ from ldlearn.base import (
     estimator_dataclass,
 )
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     TINY,
     Array,

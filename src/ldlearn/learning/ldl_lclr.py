@@ -7,7 +7,11 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
-from ldlearn.base import NonNegative, Positive, estimator_dataclass
+from ldlearn.base import (
+    NonNegative,
+    Positive,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,

@@ -15,7 +15,11 @@ from ldlearn.base import (
     estimator_dataclass,
 )
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+)
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
 

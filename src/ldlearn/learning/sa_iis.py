@@ -13,7 +13,11 @@ from ldlearn.base import (
     PositiveInt,
     estimator_dataclass,
 )
-from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    Scaling,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     TINY,
     Array,

@@ -14,7 +14,11 @@ from ldlearn.base import (
     RandomState,
     estimator_dataclass,
 )
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,

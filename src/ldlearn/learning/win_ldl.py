@@ -11,7 +11,11 @@ from ldlearn.base import (
     estimator_dataclass,
 )
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, clip_degrees, project_simplex
+from ldlearn.core.simplex import (
+    Array,
+    clip_degrees,
+    project_simplex,
+)
 from ldlearn.solvers.low_rank import ThinFactors, thin_factors
 from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
