@@ -398,8 +398,8 @@ def measure(folder, names):
     import resource
     import time
 
-    import pyarrow.dataset
-    import scipy.sparse.linalg
+    import pyarrow.dataset  # noqa: F401
+    import scipy.sparse.linalg  # noqa: F401
 
     from ldlearn.cli.main import main
 

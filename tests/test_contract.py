@@ -113,6 +113,13 @@ def test_groups_are_refused_or_change_nothing_if_every_row_has_its_own(estimator
         )
 
 
+@pytest.mark.parametrize("estimator", instances("enhancer") + instances("joint"), ids=case_id)
+def test_fit_enhance_returns_what_fit_recovers(estimator):
+    case = CASES[case_id(estimator)]
+    D = clone(case.estimator).fit_enhance(case.X, case.T)
+    np.testing.assert_array_equal(D, case.fitted.label_distributions_)
+
+
 @pytest.mark.parametrize(
     "estimator", [e for e in instances() if hasattr(e, "predict")], ids=case_id
 )

@@ -280,7 +280,7 @@ class NoConvergence(ValidMethod):
 
 class UsesGlobalGenerator(ValidMethod):
     def _fit(self, X, Y):
-        np.random.random()
+        np.random.random()  # noqa: NPY002
         super()._fit(X, Y)
 
 

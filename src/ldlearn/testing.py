@@ -247,13 +247,6 @@ def check_data_frames(case: Case) -> None:
     case.assert_same(model, X, 1e-6)
 
 
-def check_fit_enhance(case: Case) -> None:
-    """`fit_enhance` returns what `fit` recovers."""
-    if case.estimator.kind != "learner":
-        D = clone(case.estimator).fit_enhance(case.X, case.T)
-        assert_array_equal(D, case.fitted.label_distributions_)
-
-
 def check_search(case: Case) -> None:
     """GridSearchCV can use it in a Pipeline; `score` has one metric."""
     if not hasattr(case.fitted, "predict"):
@@ -482,7 +475,6 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_float32,
     check_pickle,
     check_data_frames,
-    check_fit_enhance,
     check_search,
     check_sparse_features,
     check_feature_offsets,

@@ -49,7 +49,7 @@ def text(change):
     return write_bad_table
 
 
-UNCHANGED = lambda: None
+UNCHANGED = lambda: None  # noqa: E731
 
 # name: (function that writes the bad table, command, key terms of the message)
 TABLES = {

@@ -93,7 +93,7 @@ def test_command_imports_only_what_it_needs():
 
 def test_estimators_are_lazy_attributes_of_the_package():
     """`test_library_works_without_any_extra` imports them in a new process."""
-    from ldlearn import DLDL, all_estimators
+    from ldlearn import DLDL, all_estimators  # noqa: F401
 
     assert {"DLDL", "GLLE", "SABFGS", "EnhanceThenLearn", "all_estimators"} <= set(
         ldlearn.__all__
@@ -101,7 +101,7 @@ def test_estimators_are_lazy_attributes_of_the_package():
     assert ldlearn.metrics.intersection([[1.0, 0.0]], [[0.5, 0.5]]) == 0.5
     assert not hasattr(ldlearn, "DLLD")
     with pytest.raises(ImportError):
-        from ldlearn import DLLD
+        from ldlearn import DLLD  # noqa: F401
 
 
 @pytest.mark.parametrize("entry", app.COMMANDS, ids=lambda entry: entry.name)

@@ -290,7 +290,7 @@ def test_matlab_reader_agrees_with_scipy(tmp_path, compressed):
 def test_objects_in_matlab_files_are_skipped(tmp_path):
     path = tmp_path / "object.mat"
     scipy.io.savemat(path, {"X": np.ones((2, 1)), "D": np.ones((2, 1))})
-    word = lambda text: struct.pack("<I", 1 | len(text) << 16) + text.ljust(4)
+    word = lambda text: struct.pack("<I", 1 | len(text) << 16) + text.ljust(4)  # noqa: E731
     opaque = struct.pack("<IIII", 6, 8, 17, 0) + word(b"s") + word(b"MCOS") + word(b"str")
     path.write_bytes(path.read_bytes() + struct.pack("<II", 14, len(opaque)) + opaque)
     assert read_dataset(path).n_samples == 2

@@ -40,7 +40,7 @@ from ldlearn.tables.values import read_numbers
 
 N = 120
 QUICK = DLDL(beta=10.0, gamma=1.0)  # selecting beta and gamma takes most of the time
-WORDS = "the food was very good but service slow we came late and left soon".split()
+WORDS = "the food was very good but service slow we came late and left soon".split()  # noqa: SIM905
 
 
 def column(cells) -> pd.Series:
