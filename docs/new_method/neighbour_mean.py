@@ -4,8 +4,7 @@ from typing import Any, ClassVar
 
 from sklearn.neighbors import NearestNeighbors
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import PositiveInt, estimator_dataclass
+from ldlearn.base import Capabilities, Enhancer, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Mask, normalize_rows
 
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ldlearn.base import estimator
 from ldlearn.core import knn_graph, laplacian, resources
 from ldlearn.core.kernels import mean_distance, rbf_kernel
-from ldlearn.enhancement import GLLE, SoftmaxLE, glle
+from ldlearn.enhancement import GLLE, SoftmaxLE
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 SMALL = {"n_neighbors": 5, "sigma": "median"}
@@ -61,6 +61,7 @@ def test_strong_smoothing_gives_the_label_means():
 
 def test_gradient_of_the_weights_by_finite_differences():
     X, _, Y = make_problem(n=8, c=3)
+    model = GLLE(lam=0.5)
     K, G, W = (
         rbf_kernel(X, width=mean_distance(X)),
         graph(X),
@@ -68,9 +69,9 @@ def test_gradient_of_the_weights_by_finite_differences():
     )
 
     def loss(flat):
-        return glle._loss_and_gradient(flat.reshape(9, 3), K, Y, 0.5, G)[0]
+        return model._loss_and_gradient(flat.reshape(9, 3), K, Y, G)[0]
 
-    gradient = glle._loss_and_gradient(W, K, Y, 0.5, G)[1][0]
+    gradient = model._loss_and_gradient(W, K, Y, G)[1][0]
     np.testing.assert_allclose(
         gradient.ravel(), approx_fprime(W.ravel(), loss, 1e-6), rtol=1e-4, atol=1e-3
     )

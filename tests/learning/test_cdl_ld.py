@@ -7,7 +7,6 @@ from scipy.optimize import check_grad
 from scipy.stats import dirichlet
 
 from ldlearn.learning import CDLLD, MeanLDL
-from ldlearn.learning.cdl_ld import _evidence_loss
 
 
 def make_problem(n=40, m=3, c=4, seed=0):
@@ -22,7 +21,7 @@ def test_gradient_by_differences():
     weights = np.linspace(0.5, 2.0, 10)
 
     def at(flat):
-        return _evidence_loss(X, D, weights, 0.3, flat[:12].reshape(3, 4), flat[12:])
+        return CDLLD(l2=0.3)._loss(X, D, weights, flat[:12].reshape(3, 4), flat[12:])
 
     flat = np.random.default_rng(1).normal(size=16)
     error = check_grad(

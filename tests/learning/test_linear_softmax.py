@@ -164,7 +164,7 @@ def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch
         model, M = LDLLCLR(lam2=0.7, lam3=0.6, lam4=0.3), rng.uniform(size=(3, 3))
         arrays = [Z, rng.normal(size=(3, 3))]
         found, plain = (
-            (lambda *a: model._low_rank_loss(D, M, times, *a)),
+            (lambda *a: model._low_rank_loss(M, D, times, *a)),
             (lambda *a: plain_low_rank(model, D, M, times, *a)),
         )
     else:

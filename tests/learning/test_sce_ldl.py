@@ -10,7 +10,6 @@ from scipy.optimize import check_grad
 
 from ldlearn.learning import SCELDL, MeanLDL
 from ldlearn.learning import sce_ldl as module
-from ldlearn.learning.sce_ldl import _energy_loss
 
 STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -25,6 +24,7 @@ def make_problem(n=40, m=3, c=4, seed=0):
 
 def flat_loss(Z, D, lam, n_hidden, l2):
     """The loss as a function of one vector."""
+    model = SCELDL(lam=lam, l2=l2)
     m, c = Z.shape[1], D.shape[1]
     cuts = np.cumsum([m * n_hidden, c * n_hidden])
 
@@ -33,15 +33,11 @@ def flat_loss(Z, D, lam, n_hidden, l2):
         return W.reshape(m, n_hidden), U.reshape(c, n_hidden), b
 
     def value(flat):
-        return _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[0]
+        return model._loss(Z, D, np.ones(len(D)), *unpack(flat))[0]
 
     def gradient(flat):
-        return np.concatenate(
-            [
-                part.ravel()
-                for part in _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[1]
-            ]
-        )
+        gradients = model._loss(Z, D, np.ones(len(D)), *unpack(flat))[1]
+        return np.concatenate([part.ravel() for part in gradients])
 
     return value, gradient, cuts[-1] + c
 
@@ -95,12 +91,10 @@ def test_gradient_vanishes_at_convergence():
     model = SCELDL(
         hidden_layer_sizes=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0
     ).fit(X, D)
-    _, gradient = _energy_loss(
+    _, gradient = model._loss(
         X,
         D,
         np.ones(len(D)),
-        0.05,
-        0.0,
         model.hidden_coef_.T,
         model.thresholds_ + model.hidden_intercept_,
         model.intercept_,

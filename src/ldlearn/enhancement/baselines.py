@@ -1,6 +1,6 @@
 """The baselines of recovery: what 0/1 labels alone give, without looking at a feature."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class PriorLE(_Baseline):
            [1.   , 0.   ]])
     """
 
-    learned: ClassVar = {"prior_": "float (n_labels)"}
+    learned = {"prior_": "float (n_labels)"}
 
     def _fit(
         self,
@@ -124,7 +124,7 @@ class ProjectedPriorLE(_Baseline):
            [1.  , 0.  ]])
     """
 
-    learned: ClassVar = {"frequencies_": "float (n_labels)"}
+    learned = {"frequencies_": "float (n_labels)"}
 
     def _fit(
         self,
@@ -181,6 +181,9 @@ class SoftmaxLE(Enhancer):
         return tags
 
     def _fit(
-        self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
     ) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

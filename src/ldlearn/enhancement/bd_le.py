@@ -1,12 +1,13 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
     NonNegative,
     OutputMap,
     Positive,
@@ -97,7 +98,7 @@ class BDLE(Enhancer):
            [0.31, 0.69]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
         "scores_": "float (n_samples, n_labels)",
@@ -122,16 +123,14 @@ class BDLE(Enhancer):
         return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        features = np.asarray(X, dtype=np.float64)
-        labels = Y.astype(float)
         w = row_weights(Y, sample_weight)
-        mean_x = self.fit_intercept * np.average(features, axis=0, weights=w)
-        mean_y = self.fit_intercept * np.average(labels, axis=0, weights=w)
+        mean_x = self.fit_intercept * np.average(X, axis=0, weights=w)
+        mean_y = self.fit_intercept * np.average(Y, axis=0, weights=w)
         # Each intercept enters one squared error alone (the graph does not see it: G 1 = 0) and is
         # best where that error has mean zero, whatever W is: on centred data W is all that is left
         # to find.
-        features = features - mean_x
-        labels = labels - mean_y
+        features = X - mean_x
+        labels = Y - mean_y
         counted = w > 0
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w)
         # times as long.

@@ -1,14 +1,14 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
 import warnings
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
     AboveOne,
+    Capabilities,
+    Enhancer,
     NonNegative,
     OutputMap,
     PositiveInt,
@@ -105,7 +105,7 @@ class FCM(Enhancer):
            [0.2, 0.8]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "memberships_": "float (n_samples, n_clusters)",
         "cluster_centers_": "float (n_clusters, n_features)",
         "associations_": "float (n_labels, n_clusters)",
@@ -133,8 +133,8 @@ class FCM(Enhancer):
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)
-        self._cluster(np.asarray(X, dtype=np.float64), self.n_clusters or 10 * Y.shape[1], w)
-        self.associations_ = (Y * w[:, None]).T @ self.memberships_
+        self._cluster(X, self.n_clusters or 10 * Y.shape[1], w)
+        self.associations_ = (w[:, None] * Y).T @ self.memberships_
         # Columns first: of the labels that a cluster's members carry, the share of each, so that
         # large clusters say no more than small ones. Then rows: what ties a label to clusters sums
         # to one, for frequent labels as for rare ones. A label without positive rows keeps zeros.
@@ -155,7 +155,7 @@ class FCM(Enhancer):
         centred = (X - mean)[counted]
         counts = w[counted, None]
         U = check_random_state(self.random_state).uniform(size=(len(centred), p))
-        U /= U.sum(axis=1, keepdims=True)
+        U = U / U.sum(axis=1, keepdims=True)
         weights = counts * U**self.b
         path: list[float] = []
         centres = np.zeros((p, centred.shape[1]))
@@ -170,9 +170,7 @@ class FCM(Enhancer):
             weights = counts * U**self.b
             path.append(np.vdot(weights, squares))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
-        self.memberships_ = U
-        if not counted.all():
-            self.memberships_ = _memberships(squared_distances(X - mean, centres), self.b)
+        self.memberships_ = _memberships(squared_distances(X - mean, centres), self.b)
         self.cluster_centers_ = centres + mean
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]

@@ -1,11 +1,9 @@
 """FLE: fast label enhancement; the degrees are coefficients of the features."""
 
-from typing import ClassVar
-
 import numpy as np
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Enhancer,
     NonNegative,
     Positive,
     PositiveInt,
@@ -103,7 +101,7 @@ class FLE(Enhancer):
            [0.26, 0.74]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "prototypes_": "float (n_labels, n_features)",
         "coefficients_": "float (n_samples, n_labels)",
     }
@@ -119,7 +117,6 @@ class FLE(Enhancer):
     max_iter: PositiveInt = 500
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        X = X.astype(np.float64)
         if self.standardize:
             X = feature_scaling(X, weights=sample_weight).apply(X)
         m = X.shape[1]
@@ -148,7 +145,13 @@ class FLE(Enhancer):
         self.label_distributions_ = normalize_rows(P)
 
     def _objective(
-        self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight
+        self,
+        X: Array,
+        Y: Mask,
+        S: Array,
+        P: Array,
+        Q: Array,
+        weights: SampleWeight,
     ) -> float:
         rows = (
             np.sum((X - P @ Q) ** 2, axis=1) / X.shape[1]

@@ -1,19 +1,24 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import fft
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
     NonNegative,
     Positive,
     PositiveInt,
     estimator_dataclass,
 )
 from ldlearn.core.resources import require_memory
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import (
     ThinFactors,
@@ -107,7 +112,7 @@ class GLESC(Enhancer):
            [0.26, 0.74]])
     """
 
-    learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
+    learned = {"representation_": "float (n_samples, n_samples)"}
 
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
@@ -172,7 +177,6 @@ class GLESC(Enhancer):
             products, distance = tensor.threshold_singular_values(np.split(change, cuts), 1.0 / rho)
             GV = np.vstack(products)
             gap = rest - E
-
             lengths = [float(np.linalg.norm(part)) for part in np.split(gap, cuts)]
             self.converged_ = bool(max(distance, *lengths) < self.tol)
             Y = Y + mu * gap
@@ -210,7 +214,9 @@ class _SpectralTensor:
         return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
-        self, change: list[Array], tau: float
+        self,
+        change: list[Array],
+        tau: float,
     ) -> tuple[list[Array], float]:
         """Add ``basis @ change``, then lower the singular values of every frequency's slice by tau.
 

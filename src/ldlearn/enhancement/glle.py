@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +11,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
     NonNegative,
     OutputMap,
     Positive,
@@ -141,7 +142,7 @@ class GLLE(Enhancer):
            [0.34, 0.66]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "scores_": "float (n_samples, n_labels)",
         "groups_": "int (n_samples)",
         "label_correlations_": "float (n_groups, n_labels, n_labels)",
@@ -201,7 +202,7 @@ class GLLE(Enhancer):
             # one over D itself: the normal equations (I + lam G) D = Y, sparse and definite.
             system = sparse.eye_array(len(labels)) + self.lam * G
             self.scores_ = solve_spd(sparse.csr_array(system), labels)
-            self.objective_ = float(_objective(self.scores_, labels, self.lam, G))
+            self.objective_ = float(self._loss(self.scores_, labels, G))
             self.objective_path_ = np.array([self.objective_])
             self.n_iter_ = 1
             self.converged_ = True
@@ -220,10 +221,25 @@ class GLLE(Enhancer):
         dense = to_dense(X)
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
-        loss = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
+        loss = partial(self._loss_and_gradient, K=K, Y=Y, G=G)
         # The released L-BFGS keeps 20 pairs.
         (W,) = self._minimize_lbfgs(loss, [start], memory=20).arrays
         return K @ W[:-1] + W[-1]
+
+    def _loss_and_gradient(
+        self,
+        W: Array,
+        K: Array,
+        Y: Array,
+        G: sparse.csr_array,
+    ) -> tuple[float, list[Array]]:
+        D = K @ W[:-1] + W[-1]
+        slope = 2.0 * (D - Y + self.lam * (G @ D))
+        # The adjoint of D = [K, 1] W; K is its own transpose.
+        return self._loss(D, Y, G), [np.vstack([K @ slope, slope.sum(axis=0)])]
+
+    def _loss(self, D: Array, Y: Array, G: sparse.csr_array) -> float:
+        return np.sum((D - Y) ** 2) + self.lam * np.vdot(D, G @ D)
 
     def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
         """Minimise over the correlations and D in turn; the objective never rises."""
@@ -244,12 +260,16 @@ class GLLE(Enhancer):
             # by R, hence one system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
             correlation = np.sum(R * _grams(D, members))
-            path.append(_objective(D, Y, self.lam, G) + self.correlation_penalty * correlation)
+            path.append(self._loss(D, Y, G) + self.correlation_penalty * correlation)
         self.scores_ = D
         self.label_correlations_ = R
 
     def _solve_jointly(
-        self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]
+        self,
+        Y: Array,
+        G: sparse.csr_array,
+        R: Array,
+        members: Sequence[Indices],
     ) -> Array:
         """D of ``D + lam G D + correlation_penalty D_i R_i = Y``, i being the group of a row."""
 
@@ -276,19 +296,6 @@ class GLLE(Enhancer):
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = KMeans(n_groups, n_init=1, random_state=rng).fit_predict(X)
         return np.unique(found, return_inverse=True)[1]
-
-
-def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:
-    return np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D)
-
-
-def _loss_and_gradient(
-    W: Array, K: Array, Y: Array, lam: float, G: sparse.csr_array
-) -> tuple[float, list[Array]]:
-    D = K @ W[:-1] + W[-1]
-    slope = 2.0 * (D - Y + lam * (G @ D))
-    # The adjoint of D = [K, 1] W; K is its own transpose.
-    return _objective(D, Y, lam, G), [np.vstack([K @ slope, slope.sum(axis=0)])]
 
 
 def _align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:

@@ -1,11 +1,16 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Enhancer,
+    OutputMap,
+    Positive,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import (
     Array,
@@ -79,7 +84,7 @@ class KM(Enhancer):
            [0.43, 0.57]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "radii_": "float (n_labels)",
         "scores_": "float (n_samples, n_labels)",
     }
@@ -109,7 +114,10 @@ class KM(Enhancer):
         self.label_distributions_ = to_distributions(scores, self.normalize)
 
     def _squared_distances_to_centres(
-        self, X: Array, Y: Array, weights: SampleWeight | None
+        self,
+        X: Array,
+        Y: Array,
+        weights: SampleWeight | None,
     ) -> Array:
         """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed.
 

@@ -1,12 +1,10 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
-from typing import ClassVar
-
 import numpy as np
 from scipy import linalg, sparse
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Enhancer,
     NonNegative,
     Positive,
     PositiveInt,
@@ -121,7 +119,7 @@ class LEMLL(Enhancer):
            [0.14, 0.86]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "dual_coef_": "float (n_samples, n_labels)",
         "intercept_": "float (n_labels)",
         "gap_": "float",

@@ -1,13 +1,13 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.sparse.linalg import aslinearoperator
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
     AtLeastOne,
+    Enhancer,
     NonNegative,
     Positive,
     PositiveInt,
@@ -15,6 +15,7 @@ from ldlearn.base.parameters import (
 )
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
+    TINY,
     Array,
     Mask,
     positive_or_one,
@@ -131,7 +132,7 @@ class LESC(Enhancer):
            [0.35, 0.65]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "beta_star_": "float",
         "gap_": "float",
         "basis_": "float (n_samples, n_directions)",
@@ -156,7 +157,10 @@ class LESC(Enhancer):
         if self.standardize:
             X = feature_scaling(X).apply(X)
         space = thin_factors(X)
-        self.beta_star_ = _beta_star(space)
+        X = space.coordinates
+        normed = X / positive_or_one(np.linalg.norm(X, axis=0))
+        # From this beta on the representation is 0.
+        self.beta_star_ = 1.0 / max(_spectral_norm(space.values[:, None] * normed), TINY)
         self.basis_ = space.basis
         self.coefficients_ = self._fit_representation(space)
         Z = aslinearoperator(self.basis_) @ aslinearoperator(self.coefficients_)  # never formed
@@ -190,7 +194,6 @@ class LESC(Enhancer):
             E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
             error = rest - E
             distance = Z - J
-
             self.converged_ = bool(np.abs([error, distance]).max(initial=0.0) < self.tol)
             Y1 = Y1 + mu * error
             Y2 = Y2 + mu * distance
@@ -204,17 +207,5 @@ class LESC(Enhancer):
         return Z
 
 
-def _beta_star(space: ThinFactors) -> float:
-    """The largest beta with representation 0: ``1 / |X N'|``, N the samples of length one."""
-    X = space.coordinates
-    if not X.size:
-        return np.inf
-    lengths = np.linalg.norm(X, axis=0)
-    return 1.0 / _spectral_norm(space.values[:, None] * X / positive_or_one(lengths))
-
-
 def _spectral_norm(A: Array) -> float:
-    """The largest singular value of a wide matrix, from its small Gram matrix."""
-    if not A.size:
-        return 0.0
-    return np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])
+    return np.linalg.svd(A, compute_uv=False).max(initial=0.0)

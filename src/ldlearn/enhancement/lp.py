@@ -1,12 +1,12 @@
 """LP: label propagation along a similarity graph."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Enhancer,
     Fraction,
     OutputMap,
     Positive,
@@ -88,7 +88,7 @@ class LP(Enhancer):
            [0.333, 0.667]])
     """
 
-    learned: ClassVar = {"scores_": "float (n_samples, n_labels)"}
+    learned = {"scores_": "float (n_samples, n_labels)"}
 
     _test_params = ({}, {"alpha": 0.8, "n_neighbors": 3, "sigma": "mean", "normalize": "softmax"})
 

@@ -1,12 +1,12 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ldlearn.base import Enhancer
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Enhancer,
     OutputMap,
     Positive,
     PositiveInt,
@@ -95,7 +95,7 @@ class ML(Enhancer):
            [-1.,  3.]])
     """
 
-    learned: ClassVar = {"scores_": "float (n_samples, n_labels)"}
+    learned = {"scores_": "float (n_samples, n_labels)"}
 
     _test_params = (
         {"n_neighbors": 4},
@@ -132,7 +132,10 @@ class _BoundedFit(NamedTuple):
 
 
 def _minimize_signed_quadratic(
-    A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000
+    A: Any,
+    signs: Array,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
 ) -> _BoundedFit:
     r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -20,6 +21,7 @@ from ldlearn.core.simplex import (
     Array,
     SampleWeight,
     normalize_rows,
+    positive_or_one,
     row_weights,
     softmax,
 )
@@ -110,10 +112,7 @@ class AABP(Learner):
     True
     """
 
-    learned: ClassVar = {
-        "coefs_": "any",
-        "intercepts_": "any",
-    }
+    learned = {"coefs_": "any", "intercepts_": "any"}
 
     float32_tolerance = 1e-2
     _convergence_advice = "raise max_iter, or loosen tol (goal with solver='gd')."
@@ -146,15 +145,14 @@ class AABP(Learner):
         return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        sizes = check_layer_sizes(self.hidden_layer_sizes)
-        X = X.astype(np.float64)
         m = X.shape[1]
         scaling = Scaling(np.zeros(m), np.ones(m))
         if self.solver == "lbfgs":
             scaling = feature_scaling(X, weights=sample_weight)
-            X = scaling.apply(X)
+        X = scaling.apply(X)
         is_softmax = self.output == "softmax"
         network = _Network(X, D, row_weights(D, sample_weight), is_softmax, self.l2)
+        sizes = check_layer_sizes(self.hidden_layer_sizes)
         rng = check_random_state(self.random_state)
         layers = _initial_layers(X, sizes, D.shape[1], rng, is_softmax)
         if self.solver == "gd":
@@ -163,7 +161,6 @@ class AABP(Learner):
             fit = self._minimize_lbfgs(network.loss_and_gradient, layers, memory=20)
             layers = fit.arrays
             self.objective_path_ = fit.path
-        self.objective_ = float(network.loss_and_gradient(*layers)[0])
         # Only the first layer sees features: with its weights in the user's units predictions need
         # no scaling.
         layers[:2] = scaling.undo(*layers[:2])
@@ -172,7 +169,7 @@ class AABP(Learner):
 
     def _descend(self, network: "_Network", layers: _Layers) -> _Layers:
         path: list[float] = []
-        _, gradients = network.loss_and_gradient(*layers)
+        loss, gradients = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
             for k, gradient in enumerate(gradients):
                 layers[k] = layers[k] - self.learning_rate * gradient
@@ -185,16 +182,15 @@ class AABP(Learner):
                     f"Gradient descent diverged with learning_rate={self.learning_rate:g}; "
                     "lower it, scale the features, or use solver='lbfgs'."
                 )
+        self.objective_ = float(loss)
         self.objective_path_ = np.array(path)
         self.n_iter_ = len(path)
         self.converged_ = bool(network.error <= self.goal)
         return layers
 
     def _predict(self, X: Array) -> Array:
-        *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
-        if self.output == "softmax":
-            return softmax(Z)
-        return normalize_rows(np.abs(Z))
+        *_, Z = _activations(X, self.coefs_, self.intercepts_)
+        return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
 
 
 @dataclass
@@ -210,19 +206,18 @@ class _Network:
 
     def loss_and_gradient(self, *layers: Array) -> tuple[float, _Layers]:
         weights = layers[::2]
-        *hidden, Z = _activations(self.X, weights, layers[1::2])
+        *hidden, P = _activations(self.X, weights, layers[1::2])
         if self.is_softmax:
-            Z = softmax(Z)
-        residual = Z - self.D
-        shares = (self.weights / self.weights.sum())[:, None]
-        slope = residual * (shares / residual.shape[1])
+            P = softmax(P)
+        residual = P - self.D
+        slope = residual * (self.weights / self.weights.sum() / P.shape[1])[:, None]
         self.error = np.vdot(residual, slope)
         delta = 2.0 * slope
         if self.is_softmax:
-            delta = logit_gradient(Z, delta)
+            delta = logit_gradient(P, delta)
         loss = self.error
         gradient: _Layers = []
-        for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):
+        for W, inputs in zip(weights[::-1], hidden[::-1], strict=True):
             loss = loss + self.l2 * np.vdot(W, W)
             in_W = inputs.T @ delta + 2.0 * self.l2 * W
             gradient = [in_W, delta.sum(axis=0), *gradient]
@@ -274,6 +269,6 @@ def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array,
         b = reach * np.linspace(-1.0, 1.0, size) * np.sign(W[0])
     # The box onto [-1, 1].
     varies = high > low
-    scale = varies * 2.0 / np.where(varies, high - low, 1.0)
-    shift = np.where(varies, 1.0 - high * scale, 0.0)
+    scale = varies * 2.0 / positive_or_one(high - low)
+    shift = varies * (1.0 - high * scale)
     return W * scale[:, None], b + shift @ W

@@ -1,6 +1,6 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -8,8 +8,12 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.exceptions import InputError
@@ -59,7 +63,7 @@ class AAKNN(Learner):
            [0.3, 0.7]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "_mean": "float (n_features)",
         "_rows": "float (n_samples, n_features) | csr (n_samples, n_features)",
         "_index": "NearestNeighbors",
@@ -81,7 +85,7 @@ class AAKNN(Learner):
         return tags
 
     def _fit(self, X: Any, D: Array) -> None:
-        n = X.shape[0]
+        n = len(D)
         if self.n_neighbors > n:
             raise InputError(
                 f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got "
@@ -119,15 +123,10 @@ class AAKNN(Learner):
     def _centred(self, X: Any) -> Any:
         """Rows minus the mean: rounding errors of distances do not grow with an offset."""
         if sparse.issparse(X):
-            # Manhattan distances of sparse rows are implemented for 32-bit indices only.
-            largest = max(X.nnz, *X.shape)
-            index = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
-            parts = (
-                X.data.astype(np.float64),
-                X.indices.astype(index),
-                X.indptr.astype(index),
-            )
-            return sparse.csr_array(parts, shape=X.shape)
+            # A matrix takes 32-bit indices if they suffice, unlike an array; Manhattan distances
+            # are implemented for no others.
+            parts = (X.data.astype(np.float64), X.indices, X.indptr)
+            return sparse.csr_array(sparse.csr_matrix(parts, shape=X.shape))
         return X - self._mean
 
     def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> Indices:
@@ -138,8 +137,7 @@ class AAKNN(Learner):
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order
             # of the rows.
-            tied = np.abs(away) <= tolerance[block, None]
-            group = np.where(tied, 0.0, np.sign(away))
-            order = np.argsort(group, axis=1, kind="stable")
+            away[np.abs(away) <= tolerance[block, None]] = 0.0
+            order = np.argsort(np.sign(away), axis=1, kind="stable")
             chosen[block] = order[:, : self.n_neighbors]
         return chosen

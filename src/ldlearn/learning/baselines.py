@@ -1,6 +1,6 @@
 """The baseline of prediction: a constant."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class MeanLDL(Learner):
     array([[0.75, 0.25]])
     """
 
-    learned: ClassVar = {"mean_distribution_": "float (n_labels)"}
+    learned = {"mean_distribution_": "float (n_labels)"}
 
     is_baseline = True
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-)
+from numbers import Real
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn._optional_imports import import_optional
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    AtLeastTwo,
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -118,7 +115,7 @@ class BoostedLDL(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "trees_": "Trees | None",
         "intercept_": "float (n_labels)",
         "lambda_": "float",
@@ -139,7 +136,7 @@ class BoostedLDL(Learner):
     target: Literal["degrees", "votes"] = "degrees"
     n_estimators: PositiveInt = 200
     learning_rate: Positive = 0.15
-    max_leaf_nodes: Annotated[int, Interval(Integral, 2, None, closed="left")] = 8
+    max_leaf_nodes: AtLeastTwo = 8
     min_samples_leaf: PositiveInt = 20
     l2: NonNegative = 10.0
     max_features: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.3
@@ -177,11 +174,7 @@ class BoostedLDL(Learner):
             )
         rng = check_random_state(self.random_state)
         categorical = self._find_categorical(X)
-        if sparse.issparse(X):
-            smallest = np.minimum(X.nanmin(axis=0).toarray().ravel(), 0.0)
-        else:
-            smallest = np.fmin.reduce(X)
-        self.data_min_ = np.nan_to_num(smallest.astype(np.float64))
+        self.data_min_ = _column_minima(X)
         X = self._as_matrix(X)
         group = _group_equal_rows(X, rng)
         held_out = validation
@@ -196,14 +189,13 @@ class BoostedLDL(Learner):
         self.trees_ = None
         # LightGBM needs a feature that varies.
         if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:
-            params = self._lightgbm_params(loss, int(rng.randint(2**31 - 1)))
+            params = self._lightgbm_params(loss, rng.randint(2**31 - 1))
 
             def dataset(rows: Mask, reference: Any = None) -> Any:
-                n = int(rows.sum())
                 return lightgbm.Dataset(
                     X[rows],
-                    label=np.zeros(n),
-                    init_score=np.tile(loss.intercept, (n, 1)),
+                    label=np.zeros(rows.sum()),
+                    init_score=np.tile(loss.intercept, (rows.sum(), 1)),
                     categorical_feature=categorical,
                     params=params,
                     reference=reference,
@@ -346,6 +338,15 @@ class _VoteLoss:
         losses = vote_losses(log_softmax(Z) + self.log_rate, np.nan_to_num(Y))
         observed = np.sum(losses, axis=1, where=~np.isnan(Y))
         return np.average(observed, weights=weights)
+
+
+def _column_minima(X: Any) -> Array:
+    """Smallest value of each column; 0 if none is known, and at most 0 if X is sparse."""
+    if sparse.issparse(X):
+        smallest = np.minimum(to_dense(X.nanmin(axis=0)).ravel(), 0.0)
+    else:
+        smallest = np.fmin.reduce(X)
+    return np.nan_to_num(smallest.astype(np.float64))
 
 
 def _group_equal_rows(X: Any, rng: Any) -> Indices:

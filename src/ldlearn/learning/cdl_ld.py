@@ -1,14 +1,18 @@
 """CDL-LD: degrees together with a background concentration."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Learner,
+    NonNegative,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
     Array,
@@ -84,7 +88,7 @@ class CDLLD(Learner):
     array([0.21, 0.24])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
     }
@@ -96,12 +100,36 @@ class CDLLD(Learner):
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)
         scaling = feature_scaling(X, weights=sample_weight)
-        loss = partial(_evidence_loss, scaling.apply(X), D, weights, self.l2)
+        loss = partial(self._loss, scaling.apply(X), D, weights)
         c = D.shape[1]
         start = [np.zeros((X.shape[1], c)), np.zeros(c)]
         fit = self._minimize_lbfgs(loss, start)
         coef, self.intercept_ = scaling.undo(*fit.arrays)
         self.coef_ = coef.T
+
+    def _loss(
+        self,
+        Z: Array,
+        D: Array,
+        weights: SampleWeight,
+        W: Array,
+        b: Array,
+    ) -> tuple[float, list[Array]]:
+        """The objective with features Z and rows of these weights, and its gradient."""
+        scores = Z @ W + b
+        alpha = 1.0 + np.logaddexp(0.0, scores)
+        S = alpha.sum(axis=1, keepdims=True)
+        P = alpha / S
+        variance = (1.0 - np.sum(P**2, axis=1, keepdims=True)) / (S + 1.0)
+        losses = np.sum((D - P) ** 2, axis=1) + variance[:, 0]
+        in_P = 2.0 * (P - D) - 2.0 * P / (S + 1.0)  # S being constant
+        inner = np.sum(in_P * P, axis=1, keepdims=True)
+        in_alpha = (in_P - inner) / S - variance / (S + 1.0)
+        in_scores = weights[:, None] * expit(scores) * in_alpha
+        penalty = self.l2 * len(W)
+        loss = weights @ losses + penalty * np.vdot(W, W) + self.l2 * b @ b
+        in_b = in_scores.sum(axis=0) + 2.0 * self.l2 * b
+        return loss, [Z.T @ in_scores + 2.0 * penalty * W, in_b]
 
     def _evidence(self, X: Array) -> Array:
         return np.logaddexp(0.0, X @ self.coef_.T + self.intercept_)
@@ -124,29 +152,3 @@ class CDLLD(Learner):
         check_is_fitted(self)
         evidence = self._evidence(self._validate_features(X))
         return 1.0 / (1.0 + evidence.mean(axis=1))
-
-
-def _evidence_loss(
-    Z: Array,
-    D: Array,
-    weights: SampleWeight,
-    l2: float,
-    W: Array,
-    b: Array,
-) -> tuple[float, list[Array]]:
-    """The objective of `CDLLD` with features Z and rows of these weights, and its gradient."""
-    scores = Z @ W + b
-    alpha = 1.0 + np.logaddexp(0.0, scores)
-    S = alpha.sum(axis=1, keepdims=True)
-    P = alpha / S
-    spread = 1.0 - np.sum(P**2, axis=1, keepdims=True)
-    variance = spread / (S + 1.0)
-    losses = np.sum((D - P) ** 2, axis=1) + variance[:, 0]
-    in_P = 2.0 * (P - D) - 2.0 * P / (S + 1.0)  # S being constant
-    inner = np.sum(in_P * P, axis=1, keepdims=True)
-    in_alpha = (in_P - inner) / S - variance / (S + 1.0)
-    G = weights[:, None] * expit(scores) * in_alpha
-    m = len(W)
-    loss = weights @ losses + l2 * (m * np.vdot(W, W) + b @ b)
-    in_W = Z.T @ G + 2.0 * l2 * m * W
-    return loss, [in_W, G.sum(axis=0) + 2.0 * l2 * b]

@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     PositiveInt,
     RandomState,
     estimator_dataclass,
 )
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
@@ -95,7 +99,7 @@ class CPNN(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "hidden_coef_": "float (n_features, n_hidden)",
         "label_coef_": "float (n_hidden)",
         "hidden_intercept_": "float (n_hidden)",

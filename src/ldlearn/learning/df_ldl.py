@@ -1,12 +1,13 @@
 """DF-LDL: one learner for each order of two labels, chosen by the neighbours of a row."""
 
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -93,7 +94,7 @@ class DFLDL(Learner):
            [0.9, 0.1]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "pair_coef_": "float (n_pairs, n_labels, n_features)",
         "pair_intercept_": "float (n_pairs, n_labels)",
         "neighbors_": "AAKNN",
@@ -144,7 +145,7 @@ class DFLDL(Learner):
         P = np.zeros(near.shape)
         for k, (i, j) in enumerate(permutations(range(near.shape[1]), 2)):
             ahead = np.round(near[:, i] - near[:, j], 9)
-            competence = 0.5 * (1.0 + np.sign(ahead))
+            competence = np.heaviside(ahead, 0.5)
             predicted = linear_softmax(X, self.pair_coef_[k].T, self.pair_intercept_[k])
             P += competence[:, None] * predicted
         return normalize_rows(P)

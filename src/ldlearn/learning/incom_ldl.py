@@ -1,13 +1,15 @@
 """IncomLDL: low-rank linear regression on incomplete label distributions."""
 
-from typing import ClassVar
-
 import numpy as np
 
-from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.win_ldl import SimplexLearner
-from ldlearn.solvers.low_rank import ThinFactors, nuclear_norm, singular_value_threshold
+from ldlearn.solvers.low_rank import (
+    ThinFactors,
+    nuclear_norm,
+    singular_value_threshold,
+)
 from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
 
@@ -83,7 +85,7 @@ class IncomLDL(SimplexLearner):
            [0.5, 0.2, 0.3]])
     """
 
-    learned: ClassVar = {"alpha_": "float"}
+    learned = {"alpha_": "float"}
 
     _test_params = ({}, {"alpha": 0.01, "l2": 0.0})
 

@@ -1,12 +1,12 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -20,7 +20,7 @@ from ldlearn.core.simplex import (
     row_weights,
     softmax,
 )
-from ldlearn.learning.linear_softmax import logit_gradient
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin, logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import (
     Transport,
@@ -31,7 +31,7 @@ from ldlearn.solvers.sinkhorn import (
 
 
 @estimator_dataclass
-class LALOT(Learner):
+class LALOT(LinearSoftmaxMixin, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
     Instead of label by label, predictions are compared with the truth by what it costs to move mass
@@ -125,9 +125,7 @@ class LALOT(Learner):
            [0. , 0.1, 0.9]])
     """
 
-    learned: ClassVar = {
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
+    learned = {
         "K_": "float (n_labels, n_labels)",
         "cost_": "float (n_labels, n_labels)",
     }
@@ -167,12 +165,8 @@ class LALOT(Learner):
         while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
             cost = _label_distances(K) / unit
             loss = _TransportLoss(Z, D, cost, counts, self.lam, self.l2, self.fit_intercept)
-            fit = minimize_lbfgs(
-                loss,
-                [theta, theta0],
-                max_iter=self.steps,
-                tol=0.1 * self.tol,
-            )
+            start = [theta, theta0]
+            fit = minimize_lbfgs(loss, start, max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
             is_solved = fit.converged
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
@@ -185,9 +179,6 @@ class LALOT(Learner):
         self.K_ = K
         self.cost_ = _label_distances(K) / unit
         self.converged_ = self.converged_ and is_solved
-
-    def _predict(self, X: Array) -> Array:
-        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 @dataclass
@@ -214,9 +205,8 @@ class _TransportLoss:
         G = self.counts[:, None] * logit_gradient(H, plan.log_u / self.lam)
         in_theta = self.Z.T @ G + 2.0 * self.l2 * theta
         in_theta0 = self.fit_intercept * G.sum(axis=0)
-        costs = transport_cost(plan, H, self.D, self.lam)
-        loss = float(self.counts @ costs) + self.l2 * np.vdot(theta, theta)
-        return loss, [in_theta, in_theta0]
+        loss = np.vdot(self.counts, transport_cost(plan, H, self.D, self.lam))
+        return loss + self.l2 * np.vdot(theta, theta), [in_theta, in_theta0]
 
     def total_plan(self, theta: Array, theta0: Array) -> Array:
         """How much moves between any two labels, over all rows."""

@@ -1,13 +1,11 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
-from typing import ClassVar
-
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ldlearn.base import Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -95,7 +93,7 @@ class LDSVR(Learner):
            [0.8, 0.2]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "dual_coef_": "float (n_samples, n_labels)",
         "intercept_": "float (n_labels)",
         "training_rows_": "float (n_samples, n_features)",
@@ -112,12 +110,10 @@ class LDSVR(Learner):
         n, c = D.shape
         weights = row_weights(D, sample_weight)
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
-        self.training_rows_ = np.asarray(X, dtype=np.float64)
-        sigma = self.sigma
-        if sigma is None:
-            distances = euclidean_distances(self.training_rows_ - self.training_rows_.mean(axis=0))
-            sigma = weights @ distances @ weights / weights.sum() ** 2 or 1.0
-        self.sigma_ = float(sigma)
+        self.training_rows_ = X.astype(np.float64)
+        distances = euclidean_distances(X - X.mean(axis=0, dtype=np.float64))
+        mean_distance = weights @ distances @ weights / weights.sum() ** 2
+        self.sigma_ = float(self.sigma or mean_distance or 1.0)
         kernel = rbf_kernel(self.training_rows_, width=self.sigma_)
         values, vectors = np.linalg.eigh(kernel)
         kept = values > n * np.finfo(np.float64).eps * values[-1]
@@ -129,11 +125,10 @@ class LDSVR(Learner):
             errors = basis @ theta + b - targets
             u = 0.25 * np.linalg.norm(errors, axis=1)
             excess = np.maximum(u - self.epsilon, 0.0)
-            pull = self.C * weights * excess / (8.0 * positive_or_one(u))
-            slopes = pull[:, None] * errors
-            errors = self.C * np.vdot(weights, excess**2)
-            value = 0.5 * np.vdot(theta, theta) + errors
-            return value, [theta + basis.T @ slopes, slopes.sum(axis=0)]
+            slopes = self.C * weights * excess / (8.0 * positive_or_one(u))
+            in_scores = slopes[:, None] * errors
+            value = 0.5 * np.vdot(theta, theta) + self.C * weights @ excess**2
+            return value, [theta + basis.T @ in_scores, in_scores.sum(axis=0)]
 
         mean = np.average(targets, axis=0, weights=weights)
         start = [np.zeros((len(root), c)), mean]

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 
@@ -82,10 +82,8 @@ class LDLDPA(LinearSoftmaxLearner):
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         c = D.shape[1]
         reward = self.alpha / c * rankdata(D, axis=1)
-        excess = P.var(axis=1, keepdims=True)
-        excess -= D.var(axis=1, keepdims=True)
-        losses = self.beta * excess[:, 0] ** 2
-        losses -= np.sum(reward * P, axis=1)
+        excess = P.var(axis=1, keepdims=True) - D.var(axis=1, keepdims=True)
+        losses = self.beta * excess[:, 0] ** 2 - np.sum(reward * P, axis=1)
         deviations = P - P.mean(axis=1, keepdims=True)
         in_P = 4.0 * self.beta / c * excess * deviations
         return losses, in_P - reward

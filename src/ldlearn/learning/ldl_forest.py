@@ -1,27 +1,32 @@
 """LDLFs: forests of differentiable trees with distributions at their leaves."""
 
 from numbers import Integral
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Learner,
     NonNegative,
     PositiveInt,
     RandomState,
     estimator_dataclass,
 )
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     TINY,
     Array,
     Indices,
     SampleWeight,
     log_degrees,
+    normalize_rows,
     row_weights,
 )
 from ldlearn.exceptions import InputError
@@ -121,7 +126,7 @@ class LDLForest(Learner):
     (5, 8, 2)
     """
 
-    learned: ClassVar = {
+    learned = {
         "nodes_": "int (n_trees, n_nodes)",
         "output_coef_": "float (n_outputs, n_features)",
         "output_intercept_": "float (n_outputs)",
@@ -168,11 +173,10 @@ class LDLForest(Learner):
         D = D * (counts / counts.mean())[:, None]
         c = D.shape[1]
         # Logits of size one on standardised features: splits that differ, none of them saturated.
-        spread = 1.0 / np.sqrt(m)
-        theta = rng.normal(scale=spread, size=(m, self.n_outputs))
+        theta = rng.normal(scale=1.0 / np.sqrt(m), size=(m, self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
-        uniform = np.full((self.n_estimators, n_leaves, c), 1.0 / c)
-        leaves, loss = _update_leaves(Z @ theta, D, self.nodes_, uniform, self.leaf_updates)
+        leaves = np.full((self.n_estimators, n_leaves, c), 1.0 / c)
+        leaves, loss = _update_leaves(Z @ theta, D, self.nodes_, leaves, self.leaf_updates)
         path = [loss]
 
         def split_loss(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
@@ -181,12 +185,8 @@ class LDLForest(Learner):
 
         while self._should_iterate(path):
             # A few steps only: the leaves will be moved before the splits are at their best.
-            splits = minimize_lbfgs(
-                split_loss,
-                [theta, theta0],
-                max_iter=self.split_steps,
-                tol=0.0,
-            )
+            start = [theta, theta0]
+            splits = minimize_lbfgs(split_loss, start, max_iter=self.split_steps, tol=0.0)
             theta, theta0 = splits.arrays
             F = Z @ theta + theta0
             leaves, loss = _update_leaves(F, D, self.nodes_, leaves, self.leaf_updates)
@@ -202,7 +202,7 @@ class LDLForest(Learner):
             S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
                 P[rows] += _leaf_probabilities(S[nodes]).T @ q
-        return P / P.sum(axis=1, keepdims=True)
+        return normalize_rows(P)
 
 
 def _left_probabilities(F: Array) -> Array:
@@ -274,7 +274,7 @@ def _update_leaves(
             explained = np.maximum(q.T @ R, TINY)
             new = q * (R @ (d / explained).T)
             mass = new.sum(axis=1, keepdims=True)
-            q = np.where(mass > TINY, new / np.maximum(mass, TINY), q)
+            q = np.divide(new, mass, out=q.copy(), where=mass > TINY)
         updated[tree] = q
         loss -= np.vdot(d, log_degrees(q.T @ R))
     return updated, loss / (len(F) * len(nodes))

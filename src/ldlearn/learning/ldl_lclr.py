@@ -1,13 +1,17 @@
 """LDL-LCLR: softmax regression with a low-rank matrix of label correlations."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
-from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
+from ldlearn.base import (
+    NonNegative,
+    Positive,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
@@ -99,7 +103,7 @@ class LDLLCLR(LinearSoftmaxLearner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {"correlations_": "float (n_labels, n_labels)"}
+    learned = {"correlations_": "float (n_labels, n_labels)"}
 
     lam2: NonNegative = 1e-2
     lam3: Positive = 1e-2
@@ -115,14 +119,14 @@ class LDLLCLR(LinearSoftmaxLearner):
                 f"lam4={self.lam4:g} is so large for lam3={self.lam3:g} that there may be no "
                 f"minimum; give a lam4 below {self.lam3 / norm:.3g}."
             )
-        loss = partial(self._low_rank_loss, D, M)
-        start = np.eye(D.shape[1])
-        (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (start, 1.0))
+        loss = partial(self._low_rank_loss, M)
+        identity = np.eye(D.shape[1])
+        (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (identity, 1.0))
 
     def _low_rank_loss(
         self,
-        D: Array,
         M: Array,
+        D: Array,
         times: Array,
         Z: Array,
         S: Array,
@@ -134,12 +138,9 @@ class LDLLCLR(LinearSoftmaxLearner):
         lengths = np.sqrt(np.sum(times * E**2, axis=0) + _ROUNDED_LENGTH**2)
         U, s, Vt = linalg.svd(S)
         rounded = np.sqrt(s**2 + _ROUNDED_LENGTH**2)
-        loss = self.lam2 * lengths.sum()
-        loss += self.lam3 * rounded.sum()
-        loss -= self.lam4 * np.vdot(M, S)
-        loss -= np.vdot(times * D, log_P)
+        loss = self.lam2 * lengths.sum() + self.lam3 * rounded.sum()
+        loss -= self.lam4 * np.vdot(M, S) + np.vdot(times * D, log_P)
         in_E = self.lam2 * times * E / lengths
         in_Z = times * (P - D) - logit_gradient(P, in_E @ S.T)
-        in_rank = U * (s / rounded) @ Vt
-        in_S = self.lam3 * in_rank - self.lam4 * M - P.T @ in_E
+        in_S = self.lam3 * U * (s / rounded) @ Vt - self.lam4 * M - P.T @ in_E
         return loss, in_Z, in_S

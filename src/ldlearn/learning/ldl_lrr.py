@@ -3,7 +3,11 @@
 import numpy as np
 from scipy.special import expit
 
-from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
+from ldlearn.base import (
+    NonNegative,
+    Positive,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import Array
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 

@@ -1,22 +1,25 @@
 """LDL-SCL: softmax regression with local correlations as further features."""
 
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
-from ldlearn.base import Capabilities
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
     NonNegative,
     PositiveInt,
     RandomState,
     estimator_dataclass,
 )
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+)
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
 
@@ -99,7 +102,7 @@ class LDLSCL(LinearSoftmaxLearner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {"cluster_centers_": "float (n_clusters, n_labels)"}
+    learned = {"cluster_centers_": "float (n_clusters, n_labels)"}
 
     _test_params = ({"n_clusters": 3, "random_state": 0},)
 
@@ -111,7 +114,6 @@ class LDLSCL(LinearSoftmaxLearner):
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
         # The random start of k-means depends on the order of rows and labels.
-        tags.input_tags.sparse = True
         tags.order_invariant = False
         tags.label_invariant = False
         tags.weight_equals_repetition = False
@@ -125,17 +127,9 @@ class LDLSCL(LinearSoftmaxLearner):
         n, c = D.shape
         # 0.01 for other clusters than its own: at 0 the square has no slope.
         roots = np.sqrt(np.eye(n_clusters)[kmeans.labels_] + 0.01)
-        V = np.zeros((n_clusters, c))
         unit_V = np.sqrt(n / c + 2.0 * self.lam2)
-        loss = partial(self._local_loss, D)
-        V, roots = self._minimize(
-            X,
-            D,
-            sample_weight,
-            loss,
-            (V, unit_V),
-            (roots, c**-0.5),
-        )
+        others = (np.zeros((n_clusters, c)), unit_V), (roots, c**-0.5)
+        V, roots = self._minimize(X, D, sample_weight, self._local_loss, *others)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         ridge = Ridge(self.l2, fit_intercept=self.fit_intercept)
         ridge.fit(scaling.apply(X), roots**2, sample_weight=sample_weight)
@@ -158,8 +152,7 @@ class LDLSCL(LinearSoftmaxLearner):
         P = np.exp(log_P)
         away = self.lam3 * cdist(P, self.cluster_centers_, "sqeuclidean")
         loss = np.vdot(times * C, away)
-        loss -= np.vdot(times * D, log_P)
-        loss += self.lam2 * np.vdot(V, V)
+        loss += self.lam2 * np.vdot(V, V) - np.vdot(times * D, log_P)
         from_centers = C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_
         in_P = 2.0 * self.lam3 * from_centers
         in_Z = times * (P - D + logit_gradient(P, in_P))

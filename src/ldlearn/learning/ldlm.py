@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ldlearn.base import Capabilities
-from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.ldl_hr import (
     highest_labels,
@@ -97,14 +96,6 @@ class LDLM(LinearSoftmaxLearner):
     lam3: NonNegative = 10.0
     rho: NonNegative = 0.01
     l2: NonNegative = 10.0
-
-    def __sklearn_tags__(self) -> Capabilities:
-        tags = super().__sklearn_tags__()
-        # Absolute differences are nearly flat at their kinks: the order of sums decides where the
-        # solver stops.
-        tags.order_invariant = False
-        tags.label_invariant = False
-        return tags
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         H = highest_labels(D)

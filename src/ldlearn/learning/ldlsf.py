@@ -1,12 +1,12 @@
 """LDLSF: label-specific and common features, learned together."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -117,7 +117,7 @@ class LDLSF(Learner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "specific_": "float (n_features, n_labels)",
         "common_": "float (n_features, n_labels)",
         "coef_": "float (n_labels, n_features)",
@@ -151,8 +151,7 @@ class LDLSF(Learner):
         # Squared errors count a row as often as its weight says if row and degrees are multiplied
         # by its root.
         root = np.sqrt(row_weights(D, sample_weight))[:, None]
-        mean = np.zeros(D.shape[1])
-        intercept = mean
+        mean = intercept = np.zeros(D.shape[1])
         constant = 0.0
         if self.fit_intercept:
             # On centred data the problem falls apart into one for the mean prediction and one for
@@ -164,8 +163,7 @@ class LDLSF(Learner):
             intercept = towards + missing * along
             deviation = intercept @ B @ intercept - 2.0 * intercept @ mean + mean @ mean
             constant = 0.5 * np.vdot(root, root) * deviation
-        Z = scaling.apply(X)
-        w_step = _WStep(root * Z, root * (D - mean), B)
+        w_step = _WStep(root * scaling.apply(X), root * (D - mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units, self.lam2 / units)
         self.objective_path_ = np.array(path) + constant
         self.objective_ = float(self.objective_path_[-1])
@@ -186,12 +184,7 @@ class LDLSF(Learner):
             )
         return B
 
-    def _admm(
-        self,
-        w_step: "_WStep",
-        box: Array,
-        ball: Array,
-    ) -> tuple[Array, Array, list[float]]:
+    def _admm(self, w_step: "_WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
         """S, C and the objective after each iteration.
 
         ``box`` and ``ball`` penalise each row of S and of C.
@@ -206,8 +199,7 @@ class LDLSF(Learner):
             before = N
             N = S + C
             V = V + rho * (W - N)
-            penalty = np.sum(box * np.abs(S))
-            penalty += ball[:, 0] @ linalg.norm(C, axis=1)
+            penalty = np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)
             path.append(w_step.smooth_loss(N) + penalty)
             first = first or linalg.norm(W)
             # W of 1 % of its first length needs no relative accuracy.
@@ -219,8 +211,7 @@ class LDLSF(Learner):
             if n_iter % 5 == 0 and n_iter <= 100:
                 # Residuals of equal size: neither the constraint nor the objective lags behind.
                 # Convergence of ADMM is certain only once rho is constant.
-                ratio = primal / max(dual, TINY)
-                rho *= np.clip(np.sqrt(ratio), 0.1, 10.0)
+                rho *= np.sqrt(primal / max(dual, TINY)).clip(0.1, 10.0)
         return S, C, path
 
     def _predict(self, X: Array) -> Array:
@@ -234,13 +225,8 @@ def _label_coupling(
     weights: SampleWeight | None = None,
 ) -> Array:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
-    centred = D - np.average(D, axis=0, weights=weights)
-    if weights is not None:
-        centred *= np.sqrt(weights / weights.mean())[:, None]
-    length = linalg.norm(centred, axis=0)
-    varies = length > 1e-12 * np.sqrt(len(D))
-    scaled = np.divide(centred, length, out=np.zeros_like(centred), where=varies)
-    R = scaled.T @ scaled
+    standardised = feature_scaling(D, weights=weights).apply(D)
+    R = np.cov(standardised, rowvar=False, bias=True, aweights=weights).reshape(D.shape[1], -1)
     np.fill_diagonal(R, 0.0)  # cancels in the Laplacian, and the code replaces it
     sums = np.diag(R.sum(axis=1))
     return sums - R if correlation == "laplacian" else sums + R
@@ -307,7 +293,6 @@ def _split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array
     fits = scales * descending <= box * (1.0 + 1e-12)
     first = np.argmax(fits, axis=1, keepdims=True)
     chosen = np.take_along_axis(scales, first, axis=1)
-    chosen = np.where(fits.any(axis=1, keepdims=True), chosen, 1.0)
-    t = np.minimum(chosen, 1.0)
+    t = np.where(fits.any(axis=1, keepdims=True), np.minimum(chosen, 1.0), 1.0)
     uncut = np.clip(R, -box / t, box / t)
     return R - uncut, (1.0 - t) * uncut

@@ -1,13 +1,17 @@
-"""What learners of linear softmax models share: their losses and penalties differ."""
+"""What linear softmax models share: their prediction, and L-BFGS for their losses and penalties."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    NonNegative,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
@@ -22,22 +26,29 @@ from ldlearn.solvers.linear_predictor import linear_softmax
 # Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row
 # counts.
 
-# Of times, Z and further arrays: the value and its gradients in all arrays but `times`.
-_Loss = Callable[..., tuple[Any, ...]]
+
+class LinearSoftmaxMixin:
+    """Predicts ``softmax(X W + b)``."""
+
+    learned: ClassVar[Mapping[str, str]] = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
+
+    coef_: Array
+    intercept_: Array
+
+    def _predict(self, X: Any) -> Array:
+        return linear_softmax(X, self.coef_.T, self.intercept_)
 
 
 @estimator_dataclass
-class LinearSoftmaxLearner(Learner):
+class LinearSoftmaxLearner(LinearSoftmaxMixin, Learner):
     """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS.
 
     The start is the mean distribution. A method defines ``_row_losses(D, P)`` or ``_penalty(W)``,
     or calls ``_minimize`` with a loss of its own.
     """
-
-    learned: ClassVar = {
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
-    }
 
     _fits_degrees = True  # whether the cross-entropy of D and P is part of the loss
 
@@ -49,10 +60,14 @@ class LinearSoftmaxLearner(Learner):
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # Absolute differences alone are nearly flat at their kinks: the order of sums decides where
+        # the solver stops.
+        tags.order_invariant = self._fits_degrees
+        tags.label_invariant = self._fits_degrees
         return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        self._minimize(X, D, sample_weight, partial(self._loss, D))
+        self._minimize(X, D, sample_weight, self._loss)
 
     def _loss(self, D: Array, times: Array, Z: Array) -> tuple[float, Array]:
         log_P = log_softmax(Z)
@@ -77,20 +92,23 @@ class LinearSoftmaxLearner(Learner):
         X: Any,
         D: Array,
         sample_weight: SampleWeight | None,
-        loss: _Loss,
+        loss: Callable[..., Any],
         *others: tuple[Array, float],
     ) -> list[Array]:
-        """Learn W and b, and return further arrays of the loss; ``others`` are starts and units."""
+        """Learn W and b, and return further arrays of the loss; ``others`` are starts and units.
+
+        ``loss`` is called with D, times, Z and the other arrays; it returns its value and the
+        gradients in Z and in them.
+        """
         times = row_weights(D, sample_weight)[:, None]
         features = CentredMatrix(X, self.fit_intercept, sample_weight)
         c = D.shape[1]
-        logits = self.fit_intercept * mean_logits(D, sample_weight)
         # The solver sees every array in a unit of about its curvature, so that none slows the
         # others down.
         in_features = positive_or_one(np.sqrt(features.spread / c + 2.0 * self.l2))
         starts = [
             (np.zeros((features.m, c)), in_features[:, None]),
-            (logits, np.sqrt(features.total / c)),
+            (self.fit_intercept * mean_logits(D, sample_weight), np.sqrt(features.total / c)),
             *others,
         ]
         units = [unit for _, unit in starts]
@@ -98,7 +116,7 @@ class LinearSoftmaxLearner(Learner):
         def objective(*scaled: Array) -> tuple[float, list[Array]]:
             W, b, *arrays = map(np.divide, scaled, units)
             Z = features.linear_predictor(W, b, exact=True)
-            value, in_Z, *gradients = loss(times, Z, *arrays)
+            value, in_Z, *gradients = loss(D, times, Z, *arrays)
             in_W, in_b = features.transpose_product(in_Z, exact=True)
             penalty, slope = self._penalty(W)
             gradients = [in_W + slope, in_b, *gradients]
@@ -109,9 +127,6 @@ class LinearSoftmaxLearner(Learner):
         self.coef_ = W.T
         self.intercept_ = b - features.mean @ W  # b is the intercept of centred features
         return arrays
-
-    def _predict(self, X: Any) -> Array:
-        return linear_softmax(X, self.coef_.T, self.intercept_)
 
 
 def logit_gradient(P: Array, in_P: Array) -> Array:

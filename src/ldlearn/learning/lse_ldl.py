@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
@@ -22,9 +23,9 @@ from ldlearn.core.simplex import (
     SampleWeight,
     log_softmax,
     row_weights,
-    softmax,
 )
 from ldlearn.exceptions import InputError
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
@@ -36,7 +37,7 @@ _HUBER_LENGTH = 1e-6
 
 
 @estimator_dataclass
-class LSELDL(Learner):
+class LSELDL(LinearSoftmaxMixin, Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
     Features are encoded linearly into a few latent ones, which are free to deviate from the
@@ -125,13 +126,11 @@ class LSELDL(Learner):
            [0., 1.]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "encoding_": "float (n_features, n_latent)",
         "latent_": "float (n_samples, n_latent)",
         "theta_": "float (n_latent, n_labels)",
         "feature_scores_": "float (n_features)",
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
     }
 
     _test_params = (
@@ -188,9 +187,6 @@ class LSELDL(Learner):
             )
         return laplacian(knn_graph(X, self.n_neighbors))
 
-    def _predict(self, X: Array) -> Array:
-        return softmax(X @ self.coef_.T + self.intercept_)
-
 
 class _LatentState(NamedTuple):
     """The four unknowns."""
@@ -228,9 +224,8 @@ class _LatentProblem:
         # The right singular vectors are left out: theta, which is fitted next, takes up any
         # rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
-        c = self.D.shape[1]
-        theta = np.zeros((W.shape[1], c))
-        return self.regress(_LatentState(W, self.X @ W, theta, np.zeros(c)))
+        theta = np.zeros((W.shape[1], self.D.shape[1]))
+        return self.regress(_LatentState(W, self.X @ W, theta, np.zeros(self.D.shape[1])))
 
     def improve(self, state: _LatentState) -> _LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
@@ -280,21 +275,13 @@ class _LatentProblem:
         t = optimize.brentq(slope, 0.0, 1.01 * largest)
         # Short rows of W are penalised by their squares, which the formula above does not know:
         # hence the comparison.
-        scaled = state._replace(
-            W=t * state.W,
-            V=t * state.V,
-            theta=state.theta / t,
-        )
+        scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return min(scaled, state, key=self.objective)
 
     def improve_latent(self, state: _LatentState) -> _LatentState:
         """A few steps of L-BFGS on V."""
-        loss = partial(
-            self.latent_loss,
-            encoded=self.X @ state.W,
-            theta=state.theta,
-            b=state.b,
-        )
+        encoded = self.X @ state.W
+        loss = partial(self.latent_loss, encoded=encoded, theta=state.theta, b=state.b)
         (V,) = minimize_lbfgs(loss, [state.V], max_iter=10).arrays
         return state._replace(V=V)
 
@@ -312,8 +299,7 @@ class _LatentProblem:
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
         loss = fit + self.alpha * np.vdot(self.times * off, off)
         loss += self.beta * np.vdot(V, LV)
-        of_rows = (np.exp(log_P) - self.D) @ theta.T
-        of_rows += 2.0 * self.alpha * off
+        of_rows = (np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off
         return loss, [self.times * of_rows + 2.0 * self.beta * LV]
 
     def encode(self, state: _LatentState) -> _LatentState:

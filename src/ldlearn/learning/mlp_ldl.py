@@ -1,13 +1,14 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     PositiveInt,
     RandomState,
@@ -95,7 +96,7 @@ class MLPLDL(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "hidden_coef_": "float (n_networks, n_features, n_hidden)",
         "hidden_intercept_": "float (n_networks, n_hidden)",
         "output_coef_": "float (n_networks, n_hidden, n_labels)",
@@ -115,10 +116,9 @@ class MLPLDL(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
-        # Initial coefficients depend on the order of labels; a fit stopped early depends on
-        # rounding
-        # errors.
         tags.input_tags.sparse = True
+        # Initial coefficients depend on the order of labels; a fit stopped early depends on
+        # rounding errors.
         tags.order_invariant = False
         tags.label_invariant = False
         tags.weight_equals_repetition = False
@@ -126,24 +126,19 @@ class MLPLDL(Learner):
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         counts = row_weights(D, sample_weight)
-        total = counts.sum()
-        weights = counts / total
+        weights = counts / counts.sum()
         scaling = feature_scaling(X, weights=sample_weight)
         # Single precision takes half the time, and early stopping needs no more.
         standardised = scaling.apply(X).astype(np.float32)
-        loss = partial(_ensemble_loss, standardised, D, weights, self.l2 / total)
+        loss = partial(_ensemble_loss, standardised, D, weights, self.l2 / counts.sum())
         rng = check_random_state(self.random_state)
         fits = []
-        layers = []
         for _ in range(self.n_networks):
             start = self._initial_layers(X.shape[1], D, weights, rng)
-            fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol)
-            V, a, W, b = fit.arrays
-            layers.append((*scaling.undo(V, a), W, b))
-            fits.append(fit)
-        self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_ = map(
-            np.stack, zip(*layers, strict=True)
-        )
+            fits.append(minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol))
+        layers = zip(*[fit.arrays for fit in fits], strict=True)
+        V, a, self.output_coef_, self.output_intercept_ = map(np.stack, layers)
+        self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
         self.objective_ = float(np.mean([fit.loss for fit in fits]))
         self.n_iter_ = max(fit.n_iter for fit in fits)
         self.converged_ = all(fit.converged for fit in fits)
@@ -160,15 +155,10 @@ class MLPLDL(Learner):
         ]
 
     def _predict(self, X: Any) -> Array:
-        layers = zip(
-            self.hidden_coef_,
-            self.hidden_intercept_,
-            self.output_coef_,
-            self.output_intercept_,
-            strict=True,
-        )
-        networks = [softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in layers]
-        return np.mean(networks, axis=0)
+        hidden = zip(self.hidden_coef_, self.hidden_intercept_, strict=True)
+        H = [np.tanh(X @ V + a) for V, a in hidden]
+        outputs = zip(H, self.output_coef_, self.output_intercept_, strict=True)
+        return np.mean([softmax(units @ W + b) for units, W, b in outputs], axis=0)
 
 
 def _ensemble_loss(
@@ -199,12 +189,10 @@ def _ensemble_loss(
     np.tanh(H, out=H)
     short_W = W.astype(X.dtype)
     log_P = log_softmax((H @ short_W).astype(np.float64) + b)
-    delta = weights[:, None] * (np.exp(log_P) - D)
-    delta = delta.astype(X.dtype)
-    hidden_delta = delta @ short_W.T
-    hidden_delta *= 1.0 - H * H  # the derivative of tanh
+    delta = (weights[:, None] * (np.exp(log_P) - D)).astype(X.dtype)
+    hidden_delta = delta @ short_W.T * (1.0 - H * H)  # the derivative of tanh
     squares = m * np.vdot(V, V) + h * np.vdot(W, W)
     loss = penalty * squares - weights @ np.einsum("ij,ij->i", D, log_P)
-    gV = X.T @ hidden_delta + 2.0 * penalty * m * V
-    gW = H.T @ delta + 2.0 * penalty * h * W
-    return loss, [gV, hidden_delta.sum(axis=0), gW, delta.sum(axis=0)]
+    in_V = X.T @ hidden_delta + 2.0 * penalty * m * V
+    in_W = H.T @ delta + 2.0 * penalty * h * W
+    return loss, [in_V, hidden_delta.sum(axis=0), in_W, delta.sum(axis=0)]

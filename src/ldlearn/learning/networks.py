@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Annotated
 
-from ldlearn.base.parameters import PositiveInt
+from ldlearn.base import PositiveInt
 from ldlearn.exceptions import InputError
 
 LayerSizes = PositiveInt | Annotated[Iterable[int], "array-like"]

@@ -5,8 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import xlogy
 
-from ldlearn.base import Capabilities
-from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base import estimator_dataclass
 from ldlearn.core.simplex import Array, log_degrees
 from ldlearn.learning.ldl_hr import rounded_abs
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
@@ -90,14 +89,6 @@ class OLDL(LinearSoftmaxLearner):
     _test_params = ({}, {"loss": "cad"}, {"loss": "cjs"})
 
     loss: Literal["cad", "qfd2", "cjs"] = "qfd2"
-
-    def __sklearn_tags__(self) -> Capabilities:
-        tags = super().__sklearn_tags__()
-        # Absolute differences are nearly flat at their kinks: the order of sums decides where the
-        # solver stops.
-        tags.order_invariant = False
-        tags.label_invariant = False
-        return tags
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         # The last sums are 1.

@@ -1,13 +1,16 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
-from typing import ClassVar
-
 import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    Positive,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
@@ -86,11 +89,11 @@ class PTBayes(Learner):
            [0.14, 0.86]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "priors_": "float (n_labels)",
         "means_": "float (n_labels, n_features)",
         "covariances_": "float (n_labels, n_features, n_features)",
-        "_whiteners": "any",
+        "_roots": "float (n_labels, n_features, n_features)",
     }
 
     _test_params = (
@@ -114,7 +117,6 @@ class PTBayes(Learner):
         return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        X = X.astype(np.float64)
         weights = D * row_weights(D, sample_weight)[:, None]
         if self.resample:
             rng = check_random_state(self.random_state)
@@ -122,7 +124,7 @@ class PTBayes(Learner):
         self.priors_ = weights.sum(axis=0) / weights.sum()
         c = D.shape[1]
         m = X.shape[1]
-        ridge = np.full(m, float(self.ridge))
+        ridge = np.full(m, self.ridge, dtype=np.float64)
         if self.relative:
             scale = feature_scaling(X, weights=sample_weight).scale
             # A constant feature says nothing: any width will do.
@@ -130,23 +132,22 @@ class PTBayes(Learner):
         # A label without any mass has no Gaussian. It keeps this one, which its prior of 0 hides.
         mean = np.average(X, axis=0, weights=sample_weight)
         self.means_ = np.tile(mean, (c, 1))
-        self.covariances_ = np.zeros((c, m, m))
+        self.covariances_ = np.tile(np.diag(ridge), (c, 1, 1))
+        self._roots = np.sqrt(self.covariances_)  # lower triangles L with L L' = covariance
         for j in np.flatnonzero(self.priors_):
-            mean, covariance = _gaussian(X, weights[:, j], self.resample)
-            self.means_[j] = mean
-            self.covariances_[j] = covariance
-        self.covariances_ += np.diag(ridge)
-        self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
+            self.means_[j], deviations = _gaussian(X, weights[:, j], self.resample)
+            self.covariances_[j] += deviations.T @ deviations
+            # The ridge is not lost beside large deviations, as it may be in their squares.
+            stacked = np.vstack([deviations, self._roots[j]])
+            self._roots[j] = linalg.qr(stacked, mode="r")[0][:m].T
 
     def _predict(self, X: Array) -> Array:
-        X = X.astype(np.float64)
-        constant = X.shape[1] * np.log(2.0 * np.pi)
-        columns = []
-        for mean, (whitener, log_determinant) in zip(self.means_, self._whiteners, strict=True):
-            squares = np.square((X - mean) @ whitener).sum(axis=1)
-            columns.append(-0.5 * (squares + log_determinant + constant))
         with np.errstate(divide="ignore"):
-            log_scores = np.column_stack(columns) + np.log(self.priors_)
+            log_scores = np.tile(np.log(self.priors_), (len(X), 1))
+        for j, L in enumerate(self._roots):
+            whitened = linalg.solve_triangular(L, (X - self.means_[j]).T, lower=True)
+            log_scores[:, j] -= 0.5 * np.sum(whitened**2, axis=0)
+            log_scores[:, j] -= np.log(np.sqrt(2.0 * np.pi) * np.abs(np.diag(L))).sum()
         return clip_degrees(self._posterior(log_scores))
 
     def _posterior(self, log_scores: Array) -> Array:
@@ -159,28 +160,16 @@ class PTBayes(Learner):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
-        return np.nan_to_num(P, nan=0.0)  # all of a failed row, which becomes uniform
+        return np.nan_to_num(P)  # all 0 in a failed row, which becomes uniform
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
-    """Weighted mean and covariance; ``unbiased`` divides by one less than the number of draws."""
-    used = weights > 0
-    X = X[used]
-    weights = weights[used]
+    """Weighted mean, and deviations from it whose products sum to the covariance.
+
+    ``unbiased`` divides by one less than the number of draws.
+    """
     total = weights.sum()
     mean = weights @ X / total
-    # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the
-    # features.
-    deviations = (X - mean) * np.sqrt(weights)[:, None]
     if unbiased:
         total = max(total - 1.0, 1.0)
-    return mean, deviations.T @ deviations / total
-
-
-def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
-    """V with ``V V' = inv(S)``, and ``ln det S``."""
-    units = np.sqrt(ridge)
-    values, vectors = linalg.eigh(S / np.outer(units, units))
-    values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all
-    log_determinant = np.log(values * ridge).sum()
-    return vectors / (units[:, None] * np.sqrt(values)), log_determinant
+    return mean, (X - mean) * np.sqrt(weights / total)[:, None]

@@ -2,13 +2,7 @@
 
 from itertools import combinations
 from math import isqrt
-from numbers import Integral
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-)
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -18,14 +12,15 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    AtLeastTwo,
+    Capabilities,
+    Learner,
     Positive,
     PositiveInt,
     RandomState,
     estimator_dataclass,
 )
-from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import (
@@ -119,7 +114,7 @@ class PTSVM(Learner):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "_gamma": "float",
         "drawn_labels_": "int (n_drawn)",
         "pairs_": "any",
@@ -135,7 +130,7 @@ class PTSVM(Learner):
     C: Positive = 1.0
     gamma: Literal["scale", "auto"] | Positive = "scale"
     n_draws: PositiveInt | None = None
-    cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    cv: AtLeastTwo = 5
     tol: Positive = 1e-3
     cache_size: Positive = 200
     n_jobs: int | None = None
@@ -155,7 +150,7 @@ class PTSVM(Learner):
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
         rng = check_random_state(self.random_state)
         counts = draw_labels(D, self.n_draws or D.size, rng)
-        self._gamma = self._kernel_width(X, sample_weight)
+        self._gamma = self._find_gamma(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
         # Platt's sigmoid is fitted to scores of held-out draws; those of training draws are too
@@ -166,24 +161,24 @@ class PTSVM(Learner):
         self.sigmoids_ = np.zeros((len(held_out), 2))
         for p, folds in enumerate(held_out):
             fold, row = np.nonzero(folds.any(axis=2))
-            scores = decisions[row, p, fold]
-            self.sigmoids_[p] = platt_sigmoid(scores, *folds[fold, row].T)
+            self.sigmoids_[p] = platt_sigmoid(decisions[row, p, fold], *folds[fold, row].T)
         support = dual_coef[:, :, 0].any(axis=1)
         self.support_vectors_ = X[support] + mean
         self.dual_coef_ = dual_coef[support, :, 0]
         self.intercept_ = intercept[:, 0]
 
-    def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
-        if not isinstance(self.gamma, str):
-            return self.gamma
-        total = 0.0
+    def _find_gamma(self, X: Array, weights: SampleWeight | None) -> float:
+        if self.gamma == "auto":
+            return 1.0 / X.shape[1]
         if self.gamma == "scale":
-            variances = np.average(X**2, axis=0, weights=weights)
-            total = variances.sum()
-        return 1.0 / (total or X.shape[1])
+            return 1.0 / (np.average(X**2, axis=0, weights=weights).sum() or X.shape[1])
+        return self.gamma
 
     def _train_machines(
-        self, X: Array, counts: Indices, held_out: list[Indices]
+        self,
+        X: Array,
+        counts: Indices,
+        held_out: list[Indices],
     ) -> tuple[Array, Array]:
         """For each pair the machine on all its examples, then one per fold on the rest.
 
@@ -201,8 +196,7 @@ class PTSVM(Learner):
             machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         shape = (len(self.pairs_), self.cv + 1)
         betas = np.reshape([beta for beta, _ in machines], (*shape, len(X)))
-        intercepts = np.reshape([b for _, b in machines], shape)
-        return betas.transpose(2, 0, 1), intercepts
+        return betas.transpose(2, 0, 1), np.reshape([b for _, b in machines], shape)
 
     def _kernel_matrix(self, X: Array) -> Array | None:
         """Between all rows; None if a machine with two examples of each row has too large a one."""
@@ -211,7 +205,10 @@ class PTSVM(Learner):
         return rbf_kernel(X.astype(np.float64), gamma=self._gamma)
 
     def _train_machine(
-        self, X: Array, kernel: Array | None, counts: Indices
+        self,
+        X: Array,
+        kernel: Array | None,
+        counts: Indices,
     ) -> tuple[Array, float]:
         """Coefficients of the rows and intercept of a machine between two columns of counts."""
         beta = np.zeros(len(X))
@@ -232,35 +229,24 @@ class PTSVM(Learner):
             random_state=0,
         )
         examples = X[row] if kernel is None else kernel[np.ix_(row, row)]
-        repeats = counts[row, column].astype(np.float64)
-        machine.fit(examples, 1 - column, sample_weight=repeats)
+        machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
         return beta, machine.intercept_[0]
 
-    def _decisions(
-        self,
-        X: Array,
-        centres: Array,
-        dual_coef: Array,
-        intercept: Array,
-    ) -> Array:
+    def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
-        scores = np.zeros((len(X), intercept.size))
+        scores = np.zeros((len(X), *intercept.shape))
         if len(centres):
-            flat = dual_coef.reshape(len(centres), intercept.size)
             width = (2.0 * self._gamma) ** -0.5
             for block, kernel in rbf_blocks(X, centres, width=width):
-                scores[block] = kernel @ flat
-        scores += intercept.ravel()
-        return scores.reshape(len(X), *intercept.shape)
+                scores[block] = np.tensordot(kernel, dual_coef, axes=1)
+        return scores + intercept
 
     def _predict(self, X: Array) -> Array:
-        X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
         slopes, offsets = self.sigmoids_.T
-        probabilities = expit(-(decisions * slopes + offsets))
-        probabilities = np.clip(probabilities, 1e-7, 1.0 - 1e-7)
+        probabilities = expit(-(decisions * slopes + offsets)).clip(1e-7, 1.0 - 1e-7)
         # From the number of pairs, so that a model file bounds the memory.
         n_drawn = (1 + isqrt(1 + 8 * probabilities.shape[1])) // 2
         first, second = np.triu_indices(n_drawn, k=1)

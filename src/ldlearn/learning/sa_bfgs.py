@@ -1,24 +1,25 @@
 """SA-BFGS: softmax regression on label distributions."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
     estimator_dataclass,
 )
 from ldlearn.core.simplex import Array, SampleWeight
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
-from ldlearn.solvers.linear_predictor import linear_softmax
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
 @estimator_dataclass
-class SABFGS(Learner):
+class SABFGS(LinearSoftmaxMixin, Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
     Assumes that the logarithms of the degrees are linear in the features, up to a constant per row;
@@ -81,11 +82,7 @@ class SABFGS(Learner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
-        "coef_gap_": "float",
-    }
+    learned = {"coef_gap_": "float"}
 
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
 
@@ -97,9 +94,9 @@ class SABFGS(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         # The published start, an identity, treats labels unequally, and a fit stopped early depends
         # on it.
-        tags.input_tags.sparse = True
         tags.label_invariant = self.solver == "newton"
         return tags
 
@@ -108,13 +105,7 @@ class SABFGS(Learner):
         if self.solver == "lbfgs":
             self._fit_from_identity(features, D)
             return
-        fit = softmax_regression(
-            features,
-            D,
-            l2=self.l2,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
         self.coef_ = fit.coef.T
         self.intercept_ = fit.intercept
         self.objective_ = fit.loss
@@ -127,13 +118,9 @@ class SABFGS(Learner):
             value, *gradients = loss_and_gradient(features, D, self.l2, W, b)
             return value, gradients
 
-        c = D.shape[1]
         # The published start and memory. Stopped early, the result remembers both.
-        start = [np.eye(features.m, c), np.zeros(c)]
+        start = [np.eye(features.m, D.shape[1]), np.zeros(D.shape[1])]
         W, b = self._minimize_lbfgs(loss, start, memory=20).arrays
         self.coef_ = W.T
         self.intercept_ = b - features.mean @ W  # b is the intercept of centred features
         self.coef_gap_ = np.inf  # stopped early: nothing certifies how far the minimum is
-
-    def _predict(self, X: Any) -> Array:
-        return linear_softmax(X, self.coef_.T, self.intercept_)

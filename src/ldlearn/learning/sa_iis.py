@@ -1,14 +1,23 @@
 """SA-IIS: softmax regression on label distributions by improved iterative scaling."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
-from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
+from ldlearn.base import (
+    Capabilities,
+    Learner,
+    NonNegative,
+    PositiveInt,
+    estimator_dataclass,
+)
+from ldlearn.core.scaling import (
+    Scaling,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     TINY,
     Array,
@@ -18,13 +27,14 @@ from ldlearn.core.simplex import (
     row_weights,
     softmax,
 )
+from ldlearn.learning.linear_softmax import LinearSoftmaxMixin
 
 # Of the interpolation over f#, the size of a row: exponentials of nodes instead of rows.
 _NODES = 16
 
 
 @estimator_dataclass
-class SAIIS(Learner):
+class SAIIS(LinearSoftmaxMixin, Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
     The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of
@@ -97,11 +107,6 @@ class SAIIS(Learner):
            [0.1, 0.9]])
     """
 
-    learned: ClassVar = {
-        "coef_": "float (n_labels, n_features)",
-        "intercept_": "float (n_labels)",
-    }
-
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
 
     max_iter: PositiveInt = 1000
@@ -111,9 +116,9 @@ class SAIIS(Learner):
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         # The published start ties the first labels to the first features, and a fit stopped early
         # depends on it.
-        tags.input_tags.sparse = True
         tags.label_invariant = self.init == "zeros"
         return tags
 
@@ -135,9 +140,6 @@ class SAIIS(Learner):
         # The intercept is 0, or the last row.
         coef, self.intercept_ = scaling.undo(W[:m], W[m:].sum(axis=0))
         self.coef_ = coef.T
-
-    def _predict(self, X: Any) -> Array:
-        return softmax(X @ self.coef_.T + self.intercept_)
 
 
 class _IterativeScaling:
@@ -210,15 +212,13 @@ class _IterativeScaling:
         """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: an array (nodes, 2, m, c)."""
         m, c = self.shape
         r = len(self.nodes)
-        sums = np.zeros((2, m, c * r))
+        sums = np.zeros((2, m, r * c))
         for block, Z in self._blocks():
             P = softmax(Z @ W) * self.counts[block]
-            spread = P[:, :, None] * self.weights[block, None, :]
-            spread = spread.reshape(-1, c * r)
+            spread = np.einsum("ir,ij->irj", self.weights[block], P).reshape(-1, r * c)
             sums[0] += np.maximum(Z, 0.0).T @ spread
             sums[1] += np.maximum(-Z, 0.0).T @ spread
-        sums = sums.reshape(2, m, c, r)
-        return np.ascontiguousarray(sums.transpose(3, 0, 1, 2))
+        return np.ascontiguousarray(sums.reshape(2, m, r, c).transpose(2, 0, 1, 3))
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:

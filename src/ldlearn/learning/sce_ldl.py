@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     PositiveInt,
     RandomState,
     estimator_dataclass,
 )
-from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
+from ldlearn.core.scaling import (
+    CACHED_ENTRIES,
+    feature_scaling,
+    row_batches,
+)
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
@@ -112,7 +116,7 @@ class SCELDL(Learner):
            [0.2, 0.8]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "thresholds_": "float (n_labels, n_hidden)",
         "intercept_": "float (n_labels)",
         "hidden_coef_": "float (n_hidden, n_features)",
@@ -146,51 +150,46 @@ class SCELDL(Learner):
         ]
         Z = scaling.apply(X)
         weights = row_weights(D, sample_weight)
-        loss = partial(_energy_loss, Z, D, weights, self.lam, self.l2)
-        fit = self._minimize_lbfgs(loss, start)
+        fit = self._minimize_lbfgs(partial(self._loss, Z, D, weights), start)
         W, self.thresholds_, self.intercept_ = fit.arrays
         coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(n_hidden))
         self.hidden_coef_ = coef.T
         self.objective_path_ = fit.path
 
+    def _loss(
+        self,
+        Z: Array,
+        D: Array,
+        weights: SampleWeight,
+        W: Array,
+        U: Array,
+        b: Array,
+    ) -> tuple[float, list[Array]]:
+        """The objective with features Z, and its gradient in W, U and b."""
+        F = Z @ W
+        loss = self.l2 * np.vdot(W, W)
+        in_F = np.empty_like(F)
+        in_U = np.zeros_like(U)
+        in_b = np.zeros_like(b)
+        for rows, E in _exponentials(F, U):
+            w = weights[rows, None]
+            d = w * D[rows]
+            on = E / (1.0 + E)  # S = sigmoid(F + U)
+            off = 1.0 - on
+            log_P = log_softmax(np.log1p(E).sum(axis=2) + b)
+            loss -= np.vdot(d, log_P + self.lam * off.sum(axis=2))
+            G = w * np.exp(log_P) - d
+            # G S + lam d S (1 - S).
+            Q = on * (self.lam * d[:, :, None] * off + G[:, :, None])
+            in_F[rows] = Q.sum(axis=1)
+            in_U += Q.sum(axis=0)
+            in_b += G.sum(axis=0)
+        return loss, [Z.T @ in_F + 2.0 * self.l2 * W, in_U, in_b]
+
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_.T + self.hidden_intercept_
         blocks = [np.log1p(E).sum(axis=2) for _, E in _exponentials(F, self.thresholds_)]
         return softmax(np.concatenate(blocks) + self.intercept_)
-
-
-def _energy_loss(
-    Z: Array,
-    D: Array,
-    weights: SampleWeight,
-    lam: float,
-    l2: float,
-    W: Array,
-    U: Array,
-    b: Array,
-) -> tuple[float, list[Array]]:
-    """The objective of `SCELDL` with features Z, and its gradient in W, U and b."""
-    F = Z @ W
-    loss = l2 * np.vdot(W, W)
-    gF = np.empty_like(F)
-    gU = np.zeros_like(U)
-    gb = np.zeros_like(b)
-    for rows, E in _exponentials(F, U):
-        w = weights[rows, None]
-        d = w * D[rows]
-        one_plus = 1.0 + E
-        on = E / one_plus  # S = sigmoid(F + U)
-        off = 1.0 - on
-        log_P = log_softmax(np.log(one_plus).sum(axis=2) + b)
-        loss -= np.vdot(d, log_P + lam * off.sum(axis=2))
-        G = w * np.exp(log_P) - d
-        # G S + lam d S (1 - S).
-        rewards = (lam * d)[:, :, None] * off
-        Q = on * (rewards + G[:, :, None])
-        gF[rows] = Q.sum(axis=1)
-        gU += Q.sum(axis=0)
-        gb += G.sum(axis=0)
-    return loss, [Z.T @ gF + 2.0 * l2 * W, gU, gb]
 
 
 def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:

@@ -1,18 +1,21 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
-from typing import ClassVar
-
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import (
+from ldlearn.base import (
+    Capabilities,
+    Learner,
     NonNegative,
     Positive,
     PositiveInt,
     estimator_dataclass,
 )
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, clip_degrees, project_simplex
+from ldlearn.core.simplex import (
+    Array,
+    clip_degrees,
+    project_simplex,
+)
 from ldlearn.solvers.low_rank import ThinFactors, thin_factors
 from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
@@ -21,7 +24,7 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 class SimplexLearner(Learner):
     """A linear model projected onto the simplex, of degrees that may be missing."""
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
     }
