@@ -90,29 +90,6 @@ def test_polars_frames_keep_their_names(estimator):
         np.testing.assert_allclose(P, Q, atol=1e-6)
 
 
-@ALL
-def test_groups_are_refused_or_change_nothing_if_every_row_has_its_own(estimator):
-    case = CASES[case_id(estimator)]
-    X, T, n = case.X, case.T, len(case.X)
-    names = [f"person {k}" for k in range(n)]
-    if not case.capabilities.groups:
-        with pytest.raises(InputError, match="'groups'"):
-            case.fit(X, T, groups=names)
-        return
-    case.assert_same(case.fit(X, T, groups=names), X, 1e-9, "groups of one row change the result")
-    with pytest.raises(InputError, match="groups"):
-        case.fit(X, T, groups=names[1:])
-    with pytest.raises(InputError, match=f"groups.*row {n - 1}"):
-        case.fit(X, T, groups=[*names[1:], None])
-    if case.capabilities.sample_weight:
-        counted, pairs = np.arange(n) % 5 > 0, np.arange(n) // 2
-        weighted = case.fit(X, T, sample_weight=counted, groups=pairs)
-        without = case.fit(X[counted], T[counted], groups=pairs[counted])
-        np.testing.assert_allclose(
-            weighted.predict(X), without.predict(X), atol=1e-6, err_msg="a row of weight 0 counts"
-        )
-
-
 @pytest.mark.parametrize("estimator", instances("enhancer") + instances("joint"), ids=case_id)
 def test_fit_enhance_returns_what_fit_recovers(estimator):
     case = CASES[case_id(estimator)]

@@ -413,6 +413,27 @@ def check_sample_weight(case: Case) -> None:
         assert_allclose(degrees[counted], expected, atol=1e-6, err_msg=advice)
 
 
+def check_groups(case: Case) -> None:
+    """Groups are refused, or are hashable values for each row that change nothing if every row has
+    its own."""
+    X = case.X
+    T = case.T
+    n = len(X)
+    names = [f"person {k}" for k in range(n)]
+    if not case.capabilities.groups:
+        _assert_refused("'groups'", case.fit, X, T, groups=names)
+        return
+    case.assert_same(case.fit(X, T, groups=names), X, 1e-9, "groups of one row change the result")
+    _assert_refused("groups", case.fit, X, T, groups=names[1:])
+    _assert_refused(f"groups.*row {n - 1}", case.fit, X, T, groups=[*names[1:], None])
+    if case.capabilities.sample_weight:
+        counted = np.arange(n) % 5 > 0
+        pairs = np.arange(n) // 2
+        weighted = case.fit(X, T, sample_weight=counted, groups=pairs).predict(X)
+        without = case.fit(X[counted], T[counted], groups=pairs[counted]).predict(X)
+        assert_allclose(weighted, without, atol=1e-6, err_msg="a row of weight 0 counts")
+
+
 def check_incomplete_degrees(case: Case) -> None:
     """Degrees that are NaN are refused by row and column, or used if that is declared."""
     if case.estimator.kind != "learner":
@@ -485,6 +506,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_convergence_attributes,
     check_baseline,
     check_sample_weight,
+    check_groups,
     check_incomplete_degrees,
     check_unknown_labels,
 )
