@@ -283,7 +283,7 @@ def evaluate(
         str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")
     ] = None,
     *,
-    label_cells: LabelOptions,
+    cells: LabelOptions,
     model: ModelFile,
     embedding: Embedding = None,
     method: TrustedMethod = None,
@@ -306,8 +306,7 @@ def evaluate(
         model,
         metrics=split_names(metrics),
         labels=labels,
-        kind=label_cells.kind,
-        blank=label_cells.blank,
+        cells=cells,
         reading=report_on_console(reading),
     )
     for message in found.messages:
