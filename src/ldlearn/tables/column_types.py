@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -60,8 +60,7 @@ class CellReport:
     decimal : str or None
         The decimal mark of the table, if the user gives it.
     units : dict of str to str
-        The units, currencies or percent signs that were found in numeric columns, empty where there
-        was none.
+        The units, currencies or percent signs that were found in numeric columns.
     columns : dict of str to str
         Messages about columns: only some of the numbers have the unit or a percent sign, or it may
         be an identifier.
@@ -83,12 +82,13 @@ class CellReport:
             found.setdefault(column, []).extend(named + [""] * (len(positions) - 3))
 
     def read_numbers(self, series: Any, column: str, unit: str | None = None) -> Array:
-        """A column as numbers; malformed cells are NaN. ``unit`` is what numbers had in training."""
+        """A column as numbers, NaN where malformed; ``unit`` is what numbers had in training."""
         found = read_numbers(series, self.decimal, unit)
-        n_numbers = int(np.isfinite(found.values).sum())
+        n_numbers = np.isfinite(found.values).sum()
         meanings = {}
         if unit is None:
-            self.units[column] = found.unit
+            if found.unit:
+                self.units[column] = found.unit
             meanings[found.unit] = "which is assumed for the others too"
         elif n_numbers:
             _check_percent_signs(column, found.signs["%"] / n_numbers, unit == "%")
@@ -98,13 +98,21 @@ class CellReport:
             if 0 < count < n_numbers:
                 text = f"{count:,} of {n_numbers:,} numbers have the unit {sign}, {meaning}"
                 self.columns[column] = f"Column {column!r}: {text}."
-        if found.malformed.any():
-            advice = "are the columns named correctly"
-            if unit is not None:
-                advice += f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
-            check_malformed(series, column, found.malformed, f"{advice}?")
-            self.add(self.malformed, series, column, found.malformed)
+        advice = "are the columns named correctly"
+        if unit is not None:
+            advice += f", with {'the' if unit else 'no'} unit{unit and f' {unit}'} as in training"
+        self.add_malformed(series, column, found.malformed, f"{advice}?")
         return found.values
+
+    def add_malformed(self, series: Any, column: str, cells: Mask, advice: str) -> None:
+        """Add malformed cells of a column; refuses one most of which has another type."""
+        count = cells.sum()
+        present = (~is_missing(series)).sum()
+        # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
+        if present >= 2 * _MIN_CELLS and count > present / 2:
+            problem = f"{count:,} of {present:,} values do not have the type of the column"
+            raise cell_error(series, column, cells, f"{problem} ({{}}); {advice}")
+        self.add(self.malformed, series, column, cells)
 
     def messages(self) -> list[str]:
         """One sentence for each column."""
@@ -129,9 +137,11 @@ def _check_percent_signs(column: str, share: float, in_training: bool) -> None:
 
 def _describe_cells(column: str, cells: list[str], how: str) -> str:
     named = list(filter(None, cells))[:3]
-    more = f" and {len(cells) - len(named):,} more" if len(cells) > len(named) else ""
+    shown = ", ".join(named)
+    if len(cells) > len(named):
+        shown += f" and {len(cells) - len(named):,} more"
     count = "1 cell counts" if len(cells) == 1 else f"{len(cells):,} cells count"
-    return f"Column {column!r}: {count} {how}: {', '.join(named)}{more}."
+    return f"Column {column!r}: {count} {how}: {shown}."
 
 
 @dataclass(frozen=True)
@@ -192,28 +202,28 @@ def find_column_types(
     types: dict[str, str] = {}
     for type_, names in given.items():
         types |= dict.fromkeys(names, ColumnType(type_))
-    inferred = [name for name in features if name not in types]
-    dtypes = dict(zip(table.columns, table.dtypes, strict=True))
-    types |= _infer_number_types(table, [name for name in inferred if dtypes[name].kind in "iuf"])
-    for name in inferred:
+    dtypes = table.dtypes.to_dict()
+    types |= _infer_number_types(
+        table, [name for name in features if name not in types and dtypes[name].kind in "iuf"]
+    )
+    for name in features:
         if name not in types:
             types[name] = _infer_type(table[name], name, decimal)
+    by_type = columns_by_type({name: types[name] for name in features})
     columns: dict[str, ColumnType] = {}
     for type_ in ColumnType:
-        columns |= dict.fromkeys([name for name in features if types[name] == type_], type_)
-    left_out = {name: types[name] for name in features if name not in columns}
-    found = ColumnTypes(columns, left_out=left_out)
-    return replace(found, formats=_find_formats(table, found, given.get(ColumnType.DATETIME)))
-
-
-def _find_formats(table: Any, types: ColumnTypes, given: Any) -> dict[str, str]:
-    formats = dict(given) if isinstance(given, Mapping) else {}
-    for name in types.select(ColumnType.DATETIME):
-        form = formats.get(name) or find_datetime_format(table[name], name)
+        columns |= dict.fromkeys(by_type.pop(type_, ()), type_)
+    left_out = {name: types[name] for name in chain(*by_type.values())}
+    datetimes = given.get("datetime")
+    formats = dict(datetimes) if isinstance(datetimes, Mapping) else {}
+    for name, type_ in columns.items():
+        if type_ is not ColumnType.DATETIME or name in formats:
+            continue
+        form = find_datetime_format(table[name], name)
         if form is None:
             raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
         formats[name] = form
-    return formats
+    return ColumnTypes(columns, formats, left_out)
 
 
 def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
@@ -236,10 +246,7 @@ def _infer_number_types(table: Any, names: list[str]) -> dict[str, str]:
     values = table[names].to_numpy(dtype=np.float64, na_value=np.nan)
     lowest = np.fmin.reduce(values, axis=0).tolist()  # of what is known
     highest = np.fmax.reduce(values, axis=0).tolist()
-    types = {}
-    for j, name in enumerate(names):
-        types[name] = _infer_number_type(name, values[:, j], lowest[j], highest[j])
-    return types
+    return dict(zip(names, map(_infer_number_type, names, values.T, lowest, highest), strict=True))
 
 
 def _infer_number_type(name: str, values: Array, lowest: float, highest: float) -> str:
@@ -331,8 +338,10 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
 def _has_leading_zeros(present: Any) -> bool:
     """Whether a column holds codes of digits, some of which begin with 0."""
     cells = present.tolist()
-    are_digits = all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells)
-    return are_digits and any(map(has_leading_zero, cells))
+    for cell in cells:
+        if not (isinstance(cell, str) and cell.strip().isdigit()):
+            return False
+    return any(map(has_leading_zero, cells))
 
 
 def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
@@ -340,12 +349,12 @@ def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
     sample = present.iloc[:: max(1, len(present) // 1000)]
     if read_numbers(sample, decimal).malformed.mean() > 0.5:
         return False
-    return bool(read_numbers(present, decimal).malformed.mean() <= _MAX_MALFORMED)
+    return read_numbers(present, decimal).malformed.mean() <= _MAX_MALFORMED
 
 
 def _words_per_cell(present: Any) -> float:
-    cells = present.head(1000).tolist()
-    return sum(len(_LETTERS.findall(cell)) for cell in cells if isinstance(cell, str)) / len(cells)
+    cells = present.head(1000)
+    return cells.map(lambda cell: isinstance(cell, str) and len(_LETTERS.findall(cell))).mean()
 
 
 def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
@@ -356,16 +365,6 @@ def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
             problem = f"{count:,} different texts in {len(cleaned):,} rows are too many"
             advice = "name it as id or text, or leave it out (ignore)"
             raise TableError(f"{problem} for categories; {advice}.", column=name)
-
-
-def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> None:
-    """Refuse a column most of which is of another type than in training, or than the user gives."""
-    count = int(malformed.sum())
-    present = int((~is_missing(series)).sum())
-    # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
-    if present >= 2 * _MIN_CELLS and count > present / 2:
-        problem = f"{count:,} of {present:,} values do not have the type of the column"
-        raise cell_error(series, column, malformed, f"{problem} ({{}}); {advice}")
 
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
@@ -393,13 +392,12 @@ def find_datetime_format(series: Any, column: str) -> str | None:
         return _ISO_TIME if _has_times(series) else _ISO
     present = series[~is_missing(series)]
     first = present.head(50)  # most columns are no dates, and a few cells show it
-    n_similar = sum(isinstance(cell, str) and bool(_LIKE_A_DATE.match(cell)) for cell in first)
-    if 2 * n_similar <= len(first):
+    if 2 * first.astype(str).str.match(_LIKE_A_DATE).sum() <= len(first):
         return None
-    counts: dict[str, int] = {}
+    counts = {}
     for form in _FORMATS:
         if 2 * _parse_datetimes(first, form).notna().sum() >= len(first):
-            counts[form] = int(_parse_datetimes(present, form).notna().sum())
+            counts[form] = _parse_datetimes(present, form).notna().sum()
     most = max(counts.values(), default=0)
     if most < 0.9 * len(present):
         return None
@@ -451,4 +449,4 @@ def _parse_datetimes(series: Any, form: str) -> Any:
 
 def _has_times(when: Any) -> bool:
     present = when.dropna()
-    return bool((present != present.dt.normalize()).any())
+    return (present != present.dt.normalize()).any()
