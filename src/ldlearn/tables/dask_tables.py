@@ -227,7 +227,7 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> list[Any]:
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     with open_table(model.make_input(name, ReadingOptions(on_message=report_nothing))) as source:
-        frame = source.read(columns_to_read(source, model, model.labels))
+        frame = source.read(columns_to_read(source, model))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)
         labels.check_all_known("on a cluster every label is 0 or 1.")

@@ -18,7 +18,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import ColumnType, check_columns, find_columns_to_keep
+from ldlearn.tables.columns import check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, ReadingOptions, find_label_file, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
@@ -236,36 +236,37 @@ def evaluate_table(
     input = loaded.make_input(data, reading, labels)
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        grouped = _find_groups_column(source, loaded)
-        kinds = columns_to_read(source, loaded, loaded.labels, kept=grouped)
-        frame = source.read(kinds, sparse=True)
+        grouped = _find_groups_column(source, loaded, None)
+        frame = source.read(columns_to_read(source, loaded, grouped), sparse=True)
         found_labels = loaded.read_labels(frame, cells.blank, cells.kind)
         truth, weights, logical, messages = found_labels.to_truth()
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     keys = hash_rows(X)
+    by_classifier = None
+    if loaded.classifier is not None:
+        by_classifier = loaded.classifier.predict(X)
     found = score_with_baselines(
         truth,
         loaded.estimator.predict(X),
         np.asarray(loaded.facts["mean_distribution"]),
-        None if loaded.classifier is None else loaded.classifier.predict(X),
+        by_classifier,
         logical,
         metrics,
         weights,
         join_groups(keys, *(read_groups(frame[name]) for name in grouped)),
     )
-    better = found["better_than_baselines"]
-    warnings = [
-        "" if better else "The predictions are no better than one prediction for all rows.",
-        describe_classifier(found, logical),
-        _describe_training_rows(loaded, input, keys, found["scores"]),
-    ]
+    warnings = []
+    if not found["better_than_baselines"]:
+        warnings.append("The predictions are no better than one prediction for all rows.")
+    warnings.append(describe_classifier(found, logical))
+    warnings.append(_describe_training_rows(loaded, input, keys, found["scores"]))
     return Evaluation(
         found["rows"],
         "0/1 labels" if logical else "true degrees",
         found["scores"],
-        better,
+        found["better_than_baselines"],
         list(filter(None, warnings)),
         messages + report.messages(),
     )
@@ -322,7 +323,7 @@ def _write_in_chunks(
         report = CellReport(source.decimal)
         id = _find_id_column(source, model, id)
         kept = find_columns_to_keep(source, writer.options.keep, id, labels)
-        kinds = columns_to_read(source, model, labels if with_labels else (), id, kept)
+        kinds = columns_to_read(source, model, [id, *kept], with_labels)
 
         def tables() -> Iterator[Any]:
             nonlocal count
@@ -351,19 +352,19 @@ def _write_in_chunks(
 def columns_to_read(
     source: Source,
     model: TableModel,
-    labels: tuple[str, ...],
-    id: str | None = None,
-    kept: Sequence[str] = (),
+    beside: Sequence[str | None] = (),
+    with_labels: bool = True,
 ) -> dict[str, Kind]:
-    """The columns to read; missing ones are an error."""
+    """The columns that a model needs and those ``beside`` them; missing ones are an error."""
     check_columns(source.names, model.features, "feature")
-    if labels:
+    kinds: dict[str, Kind] = dict.fromkeys(filter(None, beside), "text")
+    kinds |= dict.fromkeys(model.features, "text")
+    kinds |= dict.fromkeys(model.numeric, "any")
+    if with_labels:
         labels = model.label_columns(source.names)
-    check_columns(source.names, labels, "label")
-    kinds: dict[str, Kind] = dict.fromkeys(kept if id is None else [id, *kept], "text")
-    for name, type_ in model.types.columns.items():
-        kinds[name] = "any" if type_ is ColumnType.NUMERIC else "text"
-    return kinds | dict.fromkeys(labels, "any")
+        check_columns(source.names, labels, "label")
+        kinds |= dict.fromkeys(labels, "any")
+    return kinds
 
 
 def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
@@ -376,10 +377,10 @@ def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | 
     return id
 
 
-def _find_groups_column(source: Source, model: TableModel, groups: str | None = None) -> list[str]:
+def _find_groups_column(source: Source, model: TableModel, groups: str | None) -> list[str]:
     """The column of groups: that which is given, or that of the model if the table has it."""
     if groups is None:
-        return [model.groups] if model.groups in source.names else []
+        return [name for name in source.names if name == model.groups]
     check_columns(source.names, [groups], "groups")
     return [groups]
 
@@ -457,11 +458,9 @@ def read_model_rows(
         shown = find_columns_to_keep(source, rows.keep, id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         grouped = _find_groups_column(source, model, groups)
-        others = [name for name in shown if name not in model.features] + grouped
-        wanted = model.labels if has_labels else ()
-        frame = source.read(columns_to_read(source, model, wanted, id, others))
+        kinds = columns_to_read(source, model, [id, *shown, *grouped], has_labels)
+        frame = source.read(kinds)
         X = model.transform(frame, report)
-        predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
         labels = degrees = n_votes = None
         recovered = np.zeros(len(frame), dtype=bool)
         messages: list[str] = []
@@ -483,7 +482,7 @@ def read_model_rows(
         names=as_strings(frame.index.to_series() if id is None else frame[id]),
         cells=frame[shown],
         X=X,
-        predicted=predicted,
+        predicted=model.estimator.predict(X),
         labels=labels,
         degrees=degrees,
         n_votes=n_votes,
@@ -512,9 +511,8 @@ def label_losses(P: Array, labels: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> label_losses(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(
-    ...     4
-    ... )  # ln 2
+    >>> P = np.full((2, 2), 0.5)
+    >>> label_losses(P, np.eye(2)).round(4)  # ln 2
     array([[0.6931, 0.6931],
            [0.6931, 0.6931]])
     """
@@ -524,4 +522,4 @@ def label_losses(P: Array, labels: Array) -> Array:
     losses = vote_losses(logP + log_rate, Y.astype(np.float64))
     if observed is not None:
         losses = np.where(observed, losses, np.nan)
-    return np.asarray(losses, dtype=np.float64)
+    return losses

@@ -220,9 +220,9 @@ class TableModel:
             labels,
             id,
             facts,
-            dates=dict(types.formats),
+            dates=types.formats,
             texts=types.select(ColumnType.TEXT),
-            units=dict(types.units or {}),
+            units=types.units or {},
             decimal=table.input.reading.dialect.decimal or ".",
             groups=table.columns.groups,
         )
