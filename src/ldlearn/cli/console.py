@@ -92,8 +92,8 @@ def progress(
     if not sys.stderr.isatty():
         yield lambda amount: None
         return
-    amount_column = DownloadColumn() if is_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), amount_column, TimeRemainingColumn())
+    amount = DownloadColumn() if is_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         identifier = bars.add_task(task, total=total)
         yield lambda amount: bars.advance(identifier, amount)
@@ -117,14 +117,15 @@ def print_table(
         title_style="bold cyan",
         title_justify="left",
     )
-    for k, heading in enumerate(headings):
-        table.add_column(
-            plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left"
-        )
+    for heading in headings:
+        table.add_column(plain_text(heading))
+    for column in table.columns[len(headings) - n_numeric :]:
+        column.justify = "right"
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else plain_text(cell) for cell in row))
-    # As wide as needed where there is no terminal.
-    console = Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
+        table.add_row(*map(plain_text, row))
+    console = Console()
+    if not sys.stdout.isatty():
+        console = Console(width=200, no_color=True)  # as wide as needed
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
@@ -133,6 +134,8 @@ def print_table(
 
 def plain_text(cell: object, style: str = "") -> Text:
     """Text that rich prints verbatim; it would read [brackets] in a string as markup."""
+    if isinstance(cell, Text):
+        return cell
     return Text(escape_control_chars(str(cell)), style)
 
 
@@ -159,15 +162,13 @@ def report_quality(facts: dict[str, Any]) -> None:
 
 def print_scores(scores: list[Score], title: str) -> None:
     """Print scores of a model and of the baselines as a table."""
-    columns = [
-        "model",
-        "mean",
-        "uniform",
-        *["classifier"] * all(score.classifier is not None for score in scores),
-    ]
+    columns = ["model", "mean", "uniform"]
+    if None not in [score.classifier for score in scores]:
+        columns.append("classifier")
     rows = []
     for score in scores:
-        # As text: a colour would be lost in a file.
-        mark = "" if score.beats_baselines else "  (no better than a baseline)"
-        rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in columns)])
+        heading = score.heading
+        if not score.beats_baselines:  # as text: a colour would be lost in a file
+            heading += "  (no better than a baseline)"
+        rows.append([heading, *(f"{getattr(score, name):.4f}" for name in columns)])
     print_table([title, *columns], rows, n_numeric=len(columns))

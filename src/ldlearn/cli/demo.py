@@ -76,7 +76,8 @@ def demo(
     _print_step("5. Write a model card: training data, parameters, scores and warnings.")
     _run("inspect", model, "--html", place / "card.html")
     _print_step(
-        "6. Write a page to search, sort and export the labelled texts; open both pages in a browser."
+        "6. Write a page to search, sort and export the labelled texts; "
+        "open both pages in a browser."
     )
     _run("browse", place / "train.csv", "--model", model, "--output", place / "browse.html")
 

@@ -1,6 +1,7 @@
 """Groups of options: a parameter of a command that is a dataclass stands for its fields.
 
-The fields are declared by `ldlearn.tables.options.cli_option`. ``Annotated[Group, {"a", "b"}]`` stands
+The fields are declared by `ldlearn.tables.options.cli_option`.
+``Annotated[Group, {"a", "b"}]`` stands
 for these two fields only; the others keep their defaults.
 """
 
