@@ -23,7 +23,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter that is a dataclass by its options, which is what typer takes."""
     types = get_type_hints(command, include_extras=True)
     groups = {}
-    parameters: list[Parameter] = []
+    parameters = []
     for name, parameter in signature(command).parameters.items():
         group = getattr(types[name], "__origin__", types[name])
         if is_dataclass(group):
@@ -61,7 +61,7 @@ def _group_parameters(group: Any, only: set[str] | None) -> list[Parameter]:
 
 
 def _make_parameter(each: Field[Any], kind: Any) -> Parameter:
-    settings: dict[str, Any] = dict(each.metadata)
+    settings = dict(each.metadata)
     flags = settings.pop("flags") or ("--" + each.name.replace("_", "-"),)
     default = Parameter.empty if each.default is MISSING else each.default
     # A flag that is on by default is turned off by its option.

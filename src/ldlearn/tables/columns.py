@@ -56,7 +56,7 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
     [1, 0]
     """
-    found: list[int] = []
+    found = []
     for part in _split_choice(names, choice):
         found += _find_part(names, part, option)
     if not found:
@@ -295,7 +295,7 @@ def _missing_column_error(names: Sequence[str], part: str, option: str) -> Table
 
 def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
-    found: dict[str, list[int]] = {}
+    found = {}
     for kind, mark in MARKS.items():
         if positions := [i for i, name in enumerate(names) if name.startswith(mark)]:
             found[kind] = positions

@@ -324,7 +324,7 @@ def _vectorizer(**options: Any) -> Any:
 def _fit_encoder(texts: Any, column: str, embedding: Any) -> Any:
     if isinstance(embedding, NamedEmbedding):
         return embedding
-    encoder: Any = TfidfEncoder if embedding is None else clone(embedding)
+    encoder = TfidfEncoder if embedding is None else clone(embedding)
     try:
         return encoder.fit(texts.tolist())
     except ValueError as error:

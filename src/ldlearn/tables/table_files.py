@@ -316,7 +316,7 @@ def _write_in_chunks(
     labels = model.labels
     uncertainty = writer.uncertainty(labels)
     uncertainty.check(model.estimator, "enhance" if with_labels else "predict")
-    ids: list[Any] = []
+    ids = []
     # What an estimator warns of for every chunk is reported once.
     warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
     with warned as caught, open_table(input) as source:
