@@ -87,7 +87,9 @@ COMMANDS = (
     Entry("demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
     Entry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
     Entry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),
-    Entry("datasets", "library", "List the available data sets, and where they are stored.", STUDY),
+    Entry(
+        "datasets", "library", "List the available data sets, and where they are stored.", STUDY
+    ),
     Entry("run", "runs", "Run an experiment; records are written to OUTPUT/records.jsonl.", STUDY),
     Entry(
         "import-predictions",
@@ -104,7 +106,7 @@ COMMANDS = (
 )
 
 
-class LazyGroup(TyperGroup):
+class _LazyGroup(TyperGroup):
     """A group that lists `COMMANDS` and imports a command when it is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -152,7 +154,7 @@ def load_command(name: str) -> Any:
 
 app = typer.Typer(
     name="ldlearn",
-    cls=LazyGroup,
+    cls=_LazyGroup,
     help="Learn label distributions from 0/1 labels, and compare the methods that do.",
     no_args_is_help=True,
     context_settings=_SETTINGS,

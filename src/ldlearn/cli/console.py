@@ -64,7 +64,7 @@ def log(message: str) -> None:
     print_message(f"note: {message}")
 
 
-def warn(message: str) -> None:
+def print_warning(message: str) -> None:
     """Print a warning."""
     print_message(f"warning: {message}")
 
@@ -157,7 +157,7 @@ def report_quality(facts: dict[str, Any]) -> None:
         if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so
             print_result(describe_signal(facts["holdout"]))
     for warning in facts["warnings"]:
-        warn(warning)
+        print_warning(warning)
 
 
 def print_scores(scores: list[Score], title: str) -> None:

@@ -69,7 +69,7 @@ def _make_parameter(each: Field[Any], kind: Any) -> Parameter:
         default = False
         settings["callback"] = _negate
     if each.name == "blank":
-        settings["parser"] = parse_blank
+        settings["parser"] = _parse_blank
     # Columns are selected by one text on the command line.
     if kind not in (bool, int | None, float | None):
         kind = str | None
@@ -81,7 +81,7 @@ def _negate(value: bool) -> bool:
     return not value
 
 
-def parse_blank(text: str) -> float:
+def _parse_blank(text: str) -> float:
     """The value of empty label cells."""
     values = {"0": 0, "nan": nan}
     if text not in values:

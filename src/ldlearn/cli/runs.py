@@ -67,7 +67,7 @@ def run(
     elif output is None:
         raise BadParameter("name the folder of the run.", param_hint="-o")
     if output is not None:
-        run_and_report(loaded, output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+        _run_and_report(loaded, output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
 
 
 def report(
@@ -171,7 +171,7 @@ def compare_methods(
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
             console.log(line)
     # The table that was read for the plan is not read a second time.
-    found = run_and_report(
+    found = _run_and_report(
         plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table}
     )
     if not quiet and (ranking := describe_ranking(plan, found.records)):
@@ -188,7 +188,7 @@ def compare_methods(
         console.print_result(f"Report: {page}")
 
 
-def run_and_report(
+def _run_and_report(
     plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any
 ) -> RunSummary:
     """Run a plan with options of `run_plan`, and print its tables."""
@@ -202,7 +202,7 @@ def run_and_report(
     if not quiet:
         progress = LogProgress()
     if not quiet and not log and sys.stdout.isatty():
-        progress = LiveProgress()
+        progress = _LiveProgress()
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:
@@ -252,7 +252,7 @@ def _print_score_table(board: TextTable) -> None:
     console.print_result("")
 
 
-class LiveProgress(RunProgress):
+class _LiveProgress(RunProgress):
     """Progress on a terminal: the last cell, a bar of cells, and the time left."""
 
     def __init__(self) -> None:

@@ -15,10 +15,10 @@ from ldlearn.cli.console import (
     print_result,
     print_scores,
     print_table,
+    print_warning,
     quote,
     report_quality,
     report_written,
-    warn,
 )
 from ldlearn.cli.option_groups import all_but
 from ldlearn.cli.options import (
@@ -308,7 +308,7 @@ def evaluate(
         return
     print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
     for warning in found.warnings:
-        warn(warning)
+        print_warning(warning)
 
 
 def compare(

@@ -46,7 +46,7 @@ _DATES = (
     "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y",
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
-_FORMATS = (_ISO, _ISO + " %I:%M %p", *(date + time for date in _DATES for time in _TIMES))
+_DATETIME_FORMATS = (_ISO, _ISO + " %I:%M %p", *(date + time for date in _DATES for time in _TIMES))
 _DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
 _LIKE_A_DATE = re.compile(r"\s*(\d{1,4}[-/. ]\w|[^\W\d]{3,9} \d)")
 
@@ -395,7 +395,7 @@ def find_datetime_format(series: Any, column: str) -> str | None:
     if 2 * first.astype(str).str.match(_LIKE_A_DATE).sum() <= len(first):
         return None
     counts = {}
-    for form in _FORMATS:
+    for form in _DATETIME_FORMATS:
         if 2 * _parse_datetimes(first, form).notna().sum() >= len(first):
             counts[form] = _parse_datetimes(present, form).notna().sum()
     most = max(counts.values(), default=0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.row_groups import Groups, hash_rows, join_groups
+from ldlearn.core.simplex import Indices
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     CellReport,
@@ -34,8 +35,6 @@ from ldlearn.tables.options import ColumnOptions, Columns
 from ldlearn.tables.source import Kind, SparseTable
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import read_groups
-
-RowNumbers = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class LabelledTable:
         name = self.columns.groups
         return None if name is None else read_groups(self.frame[name])
 
-    def take(self, rows: RowNumbers) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
 
@@ -240,7 +239,7 @@ class PreparedTable:
         """Number of rows."""
         return len(self.frame)
 
-    def take(self, rows: RowNumbers) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Some of the rows."""
         taken = {}
         for name in ("Y", "D", "counts", "groups"):
@@ -249,7 +248,7 @@ class PreparedTable:
                 taken[name] = values[rows]
         return replace(self, frame=self.frame.iloc[rows], **taken)
 
-    def features(self, train: RowNumbers, *others: RowNumbers, sparse: bool = False) -> list[Any]:
+    def features(self, train: Indices, *others: Indices, sparse: bool = False) -> list[Any]:
         """The features of several sets of rows, by a preprocessing fitted on the first.
 
         They are arrays; CSR matrices if they may be ``sparse`` and few of the features are not 0.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from ldlearn._messages import check_choice, describe_rows
-from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.simplex import Array, Indices, Mask, normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
     default_label_names,
@@ -24,11 +24,9 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import OnMessage
 from ldlearn.tables.values import to_labels
 
-Matrix = NDArray[np.float64]
-
 _KINDS = ("auto", "votes", "mixed")
-MATRIX_KINDS = ("auto", "distribution", "votes", "logical")
-EMPTY_ROWS = ("error", "drop", "unknown")
+_MATRIX_KINDS = ("auto", "distribution", "votes", "logical")
+_EMPTY_ROWS = ("error", "drop", "unknown")
 _OTHER_KINDS = (
     "degrees of a row sum to 1; use kind='votes' for votes, kind='mixed' for 0/1 labels with "
     "degrees of some rows (--kind), and divide percentages by 100."
@@ -52,9 +50,9 @@ class TrainingTargets:
         What the user should know.
     """
 
-    y: Matrix
+    y: Array
     row_data: dict[str, Any]
-    truth: Matrix
+    truth: Array
     kind: str
     messages: list[str]
 
@@ -75,7 +73,7 @@ class TableLabels:
     """
 
     names: Sequence[str]
-    values: Matrix
+    values: Array
     rows: Any
     kind: str = "auto"
 
@@ -105,7 +103,7 @@ class TableLabels:
             )
         return found
 
-    def take(self, rows: NDArray[np.intp]) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Those of some rows."""
         return replace(self, values=self.values[rows], rows=self.rows[rows])
 
@@ -174,10 +172,10 @@ class TableLabels:
             )
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
-    def handle_empty_rows(self, how: str) -> tuple[Self, NDArray[np.intp]]:
+    def handle_empty_rows(self, how: str) -> tuple[Self, Indices]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows
         that are left."""
-        check_choice("empty_rows", how, EMPTY_ROWS)
+        check_choice("empty_rows", how, _EMPTY_ROWS)
         empty = self._empty_rows() & self.is_logical
         if how == "drop":
             rows = np.flatnonzero(~empty)
@@ -204,7 +202,7 @@ class TableLabels:
             counts += f", {reason}; use --zeros less if a 0 only means 'not a main label'"
         on_message(f"a 0 is interpreted as degree 0; {counts}.")
 
-    def check(self, estimator: Any) -> Matrix:
+    def check(self, estimator: Any) -> Array:
         """The labels, which must be of the kind that the estimator takes."""
         if estimator.kind == "learner":
             if not get_tags(estimator).incomplete_degrees:
@@ -220,7 +218,7 @@ class TableLabels:
         )
         return self.check_logical(estimator, advice)
 
-    def check_logical(self, estimator: Any, advice: str) -> Matrix:
+    def check_logical(self, estimator: Any, advice: str) -> Array:
         """The labels, which must be 0/1, and known unless the estimator takes others."""
         self.check_zero_or_one(advice)
         may_be_unknown = get_tags(estimator).unknown_labels
@@ -235,7 +233,7 @@ class TableLabels:
         return self.values
 
     def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
-        """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
+        """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``_MATRIX_KINDS``."""
         self._check_two_labels()
         if self.is_logical and kind in ("auto", "logical"):
             self._check_rows_have_positives()
@@ -249,7 +247,7 @@ class TableLabels:
             values = values / sums  # degrees sum to one but for rounding
         return to_dataset_fields(values, kind, self.names, self.rows)
 
-    def to_truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
+    def to_truth(self) -> tuple[Array, Array | None, bool, list[str]]:
         """What predictions of other rows are compared with.
 
         Returns
@@ -282,14 +280,14 @@ class TableLabels:
         bad = ~np.isin(self.values, (0.0, 1.0)) & ~np.isnan(self.values)
         self._raise_at_first(bad, "{} is neither 0 nor 1; " + advice)
 
-    def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Matrix:
+    def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Array:
         """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
 
         ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the
         others.
         """
         D = self.values
-        unknown: NDArray[np.bool_] | bool = False
+        unknown: Mask | bool = False
         if may_be_missing:
             D, unknown = fill_missing_degrees(D)
         tolerance = max(SUM_TOLERANCE, _rounding_tolerance(np.nan_to_num(self.values)))
@@ -311,7 +309,7 @@ class TableLabels:
         if parts:
             raise TableError(f"{'; '.join(parts)}; {advice}")
 
-    def _count_votes(self) -> tuple[Matrix, Matrix, list[str]]:
+    def _count_votes(self) -> tuple[Array, Array, list[str]]:
         """Degrees, numbers of votes of the rows, and messages."""
         self.check_all_known("write 0 where there are no votes.")
         bad = (self.values < 0) | (self.values % 1 != 0)
@@ -343,10 +341,10 @@ class TableLabels:
                 advice += "(--empty-rows drop or unknown)."
             raise TableError(f"{describe_rows(empty, self.rows)}: no label is 1; {advice}")
 
-    def _empty_rows(self) -> NDArray[np.bool_]:
+    def _empty_rows(self) -> Mask:
         return (self.values == 0).all(axis=1)
 
-    def _raise_at_first(self, bad: NDArray[np.bool_], problem: str) -> None:
+    def _raise_at_first(self, bad: Mask, problem: str) -> None:
         """Name the first bad cell; the problem may contain its value."""
         if bad.any():
             i, j = np.argwhere(bad)[0]
@@ -355,16 +353,16 @@ class TableLabels:
             )
 
 
-def _to_logical(values: Matrix) -> Matrix:
+def _to_logical(values: Array) -> Array:
     return np.where(np.isnan(values), np.nan, values > 0)
 
 
-def are_logical(targets: Matrix) -> bool:
+def are_logical(targets: Array) -> bool:
     """Whether a label matrix holds only 0 and 1, or nothing."""
     return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
 
 
-def mean_distribution(T: Matrix) -> Matrix:
+def mean_distribution(T: Array) -> Array:
     """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without
     any counts as all.
 
@@ -416,7 +414,7 @@ def to_dataset_fields(
     ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of
     zeros stay errors.
     """
-    check_choice("kind", kind, MATRIX_KINDS)
+    check_choice("kind", kind, _MATRIX_KINDS)
     if kind == "auto":
         kind = infer_kind(matrix)
     labels = TableLabels(label_names or default_label_names(matrix.shape[1]), matrix, rows)
@@ -446,7 +444,7 @@ def to_dataset_fields(
     return {"D": np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)}
 
 
-def _rounding_tolerance(degrees: Matrix) -> float:
+def _rounding_tolerance(degrees: Array) -> float:
     """How far from 1 the sum of a row may be because degrees are written with two decimals, or with
     three, or four."""
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as
