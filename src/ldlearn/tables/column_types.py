@@ -183,11 +183,12 @@ class ColumnTypes:
 def find_column_types(
     table: Any,
     features: Sequence[str],
-    *,
-    decimal: str | None = None,
-    **given: Sequence[str] | Mapping[str, str],
+    given: Mapping[str, Any],
+    report: CellReport,
 ) -> ColumnTypes:
     """Infer the types of columns, except those ``given`` by type, with formats of datetimes.
+
+    Numeric columns that may be identifiers are added to ``report``.
 
     Raises
     ------
@@ -197,18 +198,23 @@ def find_column_types(
     if isinstance(table, SparseTable):
         sparse = [name for name in features if name in table.column_positions]
         rest = [name for name in features if name not in table.column_positions]
-        others = find_column_types(table.frame, rest, decimal=decimal, **given)
+        others = find_column_types(table.frame, rest, given, report)
         return _add_sparse_columns(others, table.take_columns(sparse))
     types: dict[str, str] = {}
     for type_, names in given.items():
         types |= dict.fromkeys(names, ColumnType(type_))
     dtypes = table.dtypes.to_dict()
-    types |= _infer_number_types(
-        table, [name for name in features if name not in types and dtypes[name].kind in "iuf"]
-    )
-    for name in features:
+    inferred = [name for name in features if name not in types]
+    plain = [name for name in inferred if dtypes[name].kind in "iuf"]
+    # As one block: a call for each of thousands of columns would take most of the time.
+    values = table[plain].to_numpy(dtype=np.float64, na_value=np.nan)
+    lowest = np.fmin.reduce(values, axis=0).tolist()  # of what is known
+    highest = np.fmax.reduce(values, axis=0).tolist()
+    for j, name in enumerate(plain):
+        types[name] = _infer_number_type(name, values[:, j], lowest[j], highest[j], report)
+    for name in inferred:
         if name not in types:
-            types[name] = _infer_type(table[name], name, decimal)
+            types[name] = _infer_type(table[name], name, report.decimal)
     by_type = columns_by_type({name: types[name] for name in features})
     columns: dict[str, ColumnType] = {}
     for type_ in ColumnType:
@@ -240,16 +246,10 @@ def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     )
 
 
-def _infer_number_types(table: Any, names: list[str]) -> dict[str, str]:
-    """The types of columns of numbers, or why they are left out."""
-    # As one block: a call for each of thousands of columns would take most of the time.
-    values = table[names].to_numpy(dtype=np.float64, na_value=np.nan)
-    lowest = np.fmin.reduce(values, axis=0).tolist()  # of what is known
-    highest = np.fmax.reduce(values, axis=0).tolist()
-    return dict(zip(names, map(_infer_number_type, names, values.T, lowest, highest), strict=True))
-
-
-def _infer_number_type(name: str, values: Array, lowest: float, highest: float) -> str:
+def _infer_number_type(
+    name: str, values: Array, lowest: float, highest: float, report: CellReport
+) -> str:
+    """The type of a column of numbers, or why it is left out."""
     if math.isnan(lowest):
         return _EMPTY
     # A single row does not show that a column is constant.
@@ -257,9 +257,18 @@ def _infer_number_type(name: str, values: Array, lowest: float, highest: float) 
         return _type_of_constant(np.isnan(values))
     if lowest in (0, 1) and highest <= len(values) and _is_row_counter(values):
         return _ROW_COUNTER
-    is_named = _IDENTIFIER_NAME.fullmatch(str(name))
-    if is_named and _share_of_distinct_integers(values) >= _MIN_DISTINCT:
-        return _IDENTIFIER
+    is_named = _IDENTIFIER_NAME.fullmatch(name)
+    may_be_named = name.lower().endswith("id")
+    if is_named or may_be_named:
+        share = _share_of_distinct_integers(values)
+        if is_named and share >= _MIN_DISTINCT:
+            return _IDENTIFIER
+        if may_be_named and (share >= _MIN_DISTINCT or (is_named and share > 0)):
+            advice = (
+                "leave it out (--ignore), or use --categorical, if they identify rows or groups"
+            )
+            text = f"Column {name!r}: its integers are used as numbers; {advice}."
+            report.columns[name] = text
     return ColumnType.NUMERIC
 
 
@@ -282,19 +291,6 @@ def _share_of_distinct_integers(values: Array) -> float:
     if len(values) < _MIN_CELLS or (values % 1 != 0).any():
         return np.nan
     return len(np.unique(values)) / len(values)
-
-
-def describe_doubtful_numbers(table: Any, names: Sequence[str]) -> dict[str, str]:
-    """Messages about numeric columns that may be identifiers by their names, but not clearly."""
-    advice = "leave it out (--ignore), or use --categorical, if they identify rows or groups"
-    found = {}
-    for name in names:
-        if not str(name).lower().endswith("id") or table[name].dtype.kind not in "iuf":
-            continue
-        share = _share_of_distinct_integers(table[name].to_numpy(np.float64, na_value=np.nan))
-        if share >= _MIN_DISTINCT or (share > 0 and _IDENTIFIER_NAME.fullmatch(str(name))):
-            found[name] = f"Column {name!r}: its integers are used as numbers; {advice}."
-    return found
 
 
 def _infer_type(series: Any, column: str, decimal: str | None) -> str:
@@ -323,10 +319,8 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     malformed = read_numbers(present, decimal).malformed
     if 0 < malformed.mean() < 0.5:
         problem = f"{malformed.sum():,} of {len(present):,} values are not numbers ({{}})"
-        advice = (
-            "correct them, name the column as numeric to treat them as missing, or leave it out"
-        )
-        raise cell_error(present, column, malformed, f"{problem}; {advice} (ignore).")
+        advice = "name the column as numeric to treat them as missing, or leave it out (ignore)."
+        raise cell_error(present, column, malformed, f"{problem}; correct them, {advice}")
     texts = f"{count:,} different texts in {len(series):,} rows"
     example = repr_cell(present.iloc[0])
     advice = "name the column as id, categorical or text, or leave it out (ignore)"

@@ -15,7 +15,6 @@ from ldlearn.tables.column_types import (
     CellReport,
     ColumnTypes,
     check_categories,
-    describe_doubtful_numbers,
     describe_types,
     find_column_types,
 )
@@ -84,12 +83,8 @@ class LabelledTable:
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
-            given = self.columns.types
-            types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
-            frame = _dense_columns(table)
-            inferred = set(types.select(ColumnType.NUMERIC)).difference(given.get("numeric", ()))
-            doubtful = [name for name in frame.columns if name in inferred]
-            report.columns |= describe_doubtful_numbers(frame, doubtful)
+            columns = self.columns
+            types = find_column_types(table, columns.features, columns.types, report)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
@@ -142,14 +137,9 @@ def read_labelled(
     return found
 
 
-def _dense_columns(table: Any) -> Any:
-    """The columns that a sparse table keeps as a frame; or the whole frame."""
-    return table.frame if isinstance(table, SparseTable) else table
-
-
 def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> Any:
     """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5."""
-    frame = _dense_columns(table)
+    frame = table.frame if isinstance(table, SparseTable) else table
     mixed = []
     for name in frame.columns[frame.dtypes.eq(object)].intersection(features):
         # So many texts cannot be malformed numbers.
