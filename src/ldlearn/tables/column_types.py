@@ -405,31 +405,33 @@ def find_datetime_format(series: Any, column: str) -> str | None:
     return found[0]
 
 
-def split_datetimes(series: Any, form: str) -> tuple[dict[str, Array], Mask]:
-    """Numbers of a datetime column, and which cells are malformed.
+def split_datetimes(series: Any, form: str) -> tuple[Any, Mask]:
+    """Numbers of a datetime column as a frame, and which cells are malformed.
 
     They are year, month, weekday (Monday is 0), days, and the hour if there are times. Days are
     counted from 1970, with fractions. A method that standardises its features sees days since the
     first.
     """
+    pandas = import_pandas()
     if series.dtype.kind == "M":
         when = series if series.dt.tz is None else series.dt.tz_convert("UTC").dt.tz_localize(None)
     else:
         # ISO 8601 cannot be mistaken for another format.
         when = _parse_datetimes(series, form)
         when = when.fillna(_parse_datetimes(series[when.isna()], _ISO))
-    since_1970 = when - import_pandas().Timestamp(0).as_unit("us")
-    days = since_1970.dt.total_seconds() / 86_400
-    parts = {
-        "year": when.dt.year,
-        "month": when.dt.month,
-        "weekday": when.dt.day_of_week,
-        "days": days,
-    }
+    since_1970 = when - pandas.Timestamp(0).as_unit("us")
+    parts = pandas.DataFrame(
+        {
+            "year": when.dt.year,
+            "month": when.dt.month,
+            "weekday": when.dt.day_of_week,
+            "days": since_1970.dt.total_seconds() / 86_400,
+        },
+        dtype=np.float64,
+    )
     if "%H" in form or "%I" in form:
-        parts["hour"] = (days % 1) * 24
-    numbers = {name: part.to_numpy(dtype=np.float64) for name, part in parts.items()}
-    return numbers, when.isna().to_numpy() & ~is_missing(series)
+        parts["hour"] = (parts["days"] % 1) * 24
+    return parts, when.isna().to_numpy() & ~is_missing(series)
 
 
 def _parse_datetimes(series: Any, form: str) -> Any:

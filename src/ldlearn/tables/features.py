@@ -393,15 +393,15 @@ def _clean_numbers(table: Any, names: Sequence[str], types: ColumnTypes, report:
 def _clean_datetimes(
     table: Any, names: Sequence[str], types: ColumnTypes, report: CellReport
 ) -> Any:
-    columns: dict[str, Array] = {}
+    frames = []
     for name in names:
         form = types.formats[name]
-        numbers, malformed = split_datetimes(table[name], form)
+        parts, malformed = split_datetimes(table[name], form)
         example = f"{date(2024, 3, 31):{form}}"
         advice = f"dates were written as {example} in training; write them so, or as 2024-03-31."
         report.add_malformed(table[name], name, malformed, advice)
-        columns |= {f"{name} ({part})": values for part, values in numbers.items()}
-    return import_pandas().DataFrame(columns, index=table.index)
+        frames.append(parts.add_prefix(f"{name} (").add_suffix(")"))
+    return import_pandas().concat(frames, axis=1)
 
 
 def _clean_categories(

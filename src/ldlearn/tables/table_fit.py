@@ -273,12 +273,18 @@ def describe_signal(held: dict[str, Any]) -> str:
         rows += f" in {held['groups']:,} groups"
     finding = "the predictions are{} better than the same mean distribution for every row"
     less_likely = ""
-    if held["likelihood_gain"] is not None:
+    likelihood_gain = held["likelihood_gain"]
+    if likelihood_gain is not None:
         finding = (
             "labels are{} likelier if one prediction for all rows is moved towards the predictions"
             f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
         )
-        less_likely = _describe_lower_likelihood(held)
+        likelihood_error = held["likelihood_error"]
+        if clearly_better(-likelihood_gain, likelihood_error, held["groups"]):
+            less_likely = (
+                "less likely under the predictions than under the mean of the training rows (log-"
+                f"likelihood per row {likelihood_gain:+.3f}, standard error {likelihood_error:.3f})"
+            )
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
     if gain == error == 0:
@@ -295,17 +301,6 @@ def describe_signal(held: dict[str, Any]) -> str:
         unreliable = "Differences between rows are not reliable."
         verdict = f"Uninformative features: on {rows} {finding.format(' no')}. {unreliable}"
     return f"{verdict} Labels are {less_likely}." if less_likely else verdict
-
-
-def _describe_lower_likelihood(held: dict[str, Any]) -> str:
-    gain = held["likelihood_gain"]
-    error = held["likelihood_error"]
-    if not clearly_better(-gain, error, held["groups"]):
-        return ""
-    return (
-        "less likely under the predictions than under the mean of the training rows"
-        f" (log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
-    )
 
 
 def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
