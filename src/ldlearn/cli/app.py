@@ -87,9 +87,7 @@ COMMANDS = (
     Entry("demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
     Entry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
     Entry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),
-    Entry(
-        "datasets", "library", "List the available data sets, and where they are stored.", STUDY
-    ),
+    Entry("datasets", "library", "List the available data sets, and where they are stored.", STUDY),
     Entry("run", "runs", "Run an experiment; records are written to OUTPUT/records.jsonl.", STUDY),
     Entry(
         "import-predictions",

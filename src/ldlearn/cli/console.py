@@ -26,7 +26,7 @@ from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.evaluation.record import to_json
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
-from ldlearn.tables.files import PIPE, no_progress
+from ldlearn.tables.files import PIPE
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 
@@ -97,12 +97,6 @@ def progress(
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         identifier = bars.add_task(task, total=total)
         yield lambda amount: bars.advance(identifier, amount)
-
-
-def progress_unless_printed(output: str) -> Callable[..., Any]:
-    """`progress`, unless rows are printed on the terminal, where a bar would be drawn between
-    them."""
-    return no_progress if output == PIPE and sys.stdout.isatty() else progress
 
 
 def print_table(

@@ -5,6 +5,7 @@ parameter of such a type has these options (see `ldlearn.cli.option_groups`).
 """
 
 import ast
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn.base.discovery import all_estimators
 from ldlearn.cli import console
 from ldlearn.tables import ReadingOptions, import_embedding, load_table_model
+from ldlearn.tables.files import PIPE, no_progress
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -80,7 +82,8 @@ Json = Annotated[bool, Option("--json", help="Results as JSON on standard output
 
 def report_on_console(reading: ReadingOptions, output: str = "") -> ReadingOptions:
     """Print messages, and draw progress unless rows are printed to the same terminal."""
-    progress = console.progress_unless_printed(output)
+    is_printed = output == PIPE and sys.stdout.isatty()
+    progress = no_progress if is_printed else console.progress
     return replace(reading, on_message=console.log, progress=progress)
 
 

@@ -15,7 +15,7 @@ a list        several of all these
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -122,7 +122,7 @@ class TableColumns:
 
 def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> TableColumns:
     """Find the columns that are wanted: by name, prefix, range or position."""
-    found = {"labels": source.find(labels, "labels")}
+    found = defaultdict(list, labels=source.find(labels, "labels"))
     for role in ("features", "ignore", "id", "groups", *ColumnType):
         choice = getattr(options, role)
         if isinstance(choice, Mapping):
@@ -132,27 +132,35 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
             found[role] = source.find(choice, role)
     names = source.names  # after `find`, which may have joined a file of labels
     for role in ("id", "groups"):
-        if len(found.setdefault(role, [])) > 1:
+        if len(found[role]) > 1:
             several = format_list([names[i] for i in found[role]])
             raise TableError(f"{role} must be one column, not {several}.")
-    others = {*found["labels"], *found["id"], *found["groups"]}
-    features = found.setdefault("features", source.default_features(others))
+    if not found["features"]:
+        others = {*found["labels"], *found["id"], *found["groups"]}
+        found["features"] = source.default_features(others)
     for disjoint in (
         ("labels", "id", "features"),
         ("labels", "groups", "features"),
         ("labels", "ignore"),
         tuple(ColumnType),
     ):
-        _check_disjoint(names, found, disjoint)
-    ignored = set(found.get("ignore", ()))
-    features = [i for i in features if i not in ignored]
+        seen: dict[int, str] = {}
+        for option in disjoint:
+            for i in found[option]:
+                if i in seen:
+                    raise TableError(
+                        f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one."
+                    )
+                seen[i] = option
+    ignored = set(found["ignore"])
+    features = [i for i in found["features"] if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
     types: dict[str, Any] = {}
     for role in ColumnType:
-        for i in set(found.get(role, ())).difference(features):
+        for i in set(found[role]).difference(features):
             raise TableError(f"{role} names {names[i]!r}, which is no feature.")
-        if role in found:
+        if found[role]:
             types[role] = [names[i] for i in found[role]]
     if isinstance(options.datetime, Mapping):
         types["datetime"] = {}
@@ -167,20 +175,6 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
         id=next((names[i] for i in found["id"]), None),
         groups=next((names[i] for i in found["groups"]), None),
     )
-
-
-def _check_disjoint(
-    names: Sequence[str], found: Mapping[str, list[int]], options: Sequence[str]
-) -> None:
-    """Refuse a column that two options name."""
-    seen: dict[int, str] = {}
-    for option in options:
-        for i in found.get(option, ()):
-            if i in seen:
-                raise TableError(
-                    f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one."
-                )
-            seen[i] = option
 
 
 def find_columns_to_keep(
@@ -245,10 +239,6 @@ def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
         raise TableError(
             f"{option}: columns are chosen by name, prefix, range or position, got {part!r}."
         )
-    return _find_by_text(names, part, option)
-
-
-def _find_by_text(names: Sequence[str], part: str, option: str) -> list[int]:
     # First of all: a name may end in * or hold a colon.
     exact = [i for i, name in enumerate(names) if name == part]
     if len(exact) > 1:

@@ -124,9 +124,7 @@ def read_labelled(
         for type_, names in columns.types.items():
             if type_ is not ColumnType.NUMERIC:
                 kinds |= dict.fromkeys(names, "text")
-        for name in (columns.id, columns.groups):
-            if name is not None:
-                kinds[name] = "text"
+        kinds |= dict.fromkeys(filter(None, [columns.id, columns.groups]), "text")
         table = source.read(kinds, sparse=True)
         table = _reread_mixed_columns(table, columns.features, input)
         found = _read_labels(table, columns, input, source.budget, options)
