@@ -152,8 +152,9 @@ def fit(
     if explanation := getattr(model.estimator, "selection_summary_", ""):
         selected = []
         for name in ("beta", "gamma"):
-            if hasattr(model.estimator, f"{name}_"):
-                selected.append(f"{name}={getattr(model.estimator, f'{name}_'):.3g}")
+            value = getattr(model.estimator, f"{name}_", None)
+            if value is not None:
+                selected.append(f"{name}={value:.3g}")
         print_result(
             f"Hyperparameters selected by the 0/1 labels: {', '.join(selected)} "
             "(--verbose explains how)."

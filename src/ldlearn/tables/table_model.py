@@ -182,7 +182,7 @@ class TableModel:
         """The same before the estimator is fitted; ``types`` of the columns are inferred unless
         they are given."""
         estimator = DLDL() if estimator is None else clone(estimator)
-        sparse = bool(get_tags(estimator).input_tags.sparse)
+        sparse = get_tags(estimator).input_tags.sparse
         cleaned, types, report = table.clean(types, sparse=sparse)
         if embedding is not None and not types.select(ColumnType.TEXT):
             raise TableError(
@@ -262,7 +262,7 @@ class TableModel:
             default they become a warning.
         """
         table = as_frame(table)
-        check_columns(list(table.columns), self.features, "feature")
+        check_columns(table.columns, self.features, "feature")
         found = CellReport() if report is None else report
         numbers = self.preprocessing.transform(clean_features(table, self.types, found), found)
         if report is None:  # a few new categories are usual
@@ -348,7 +348,7 @@ class TableModel:
         listed = self.label_list
         if listed is not None and self.label_columns(table.columns) != self.labels:
             table = with_label_columns(table, listed, self.labels)
-        check_columns(list(table.columns), self.labels, "label")
+        check_columns(table.columns, self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
 
     def label_columns(self, names: Sequence[str]) -> tuple[str, ...]:
