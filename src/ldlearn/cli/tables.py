@@ -345,9 +345,7 @@ def compare(
         reading=report_on_console(reading),
     )
     if as_json:
-        print_json(
-            {"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores}
-        )
+        print_json(vars(found))
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
     print_table(["Metric", "Mean"], rows, n_numeric=1)
