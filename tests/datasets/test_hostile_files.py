@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import struct
+import tracemalloc
 import zipfile
 import zlib
 from pathlib import Path
@@ -326,13 +327,28 @@ def test_parquet_with_wrong_row_count_is_rejected(tmp_path, memory_limit):
     check_rejected(path, labels=["p"])
 
 
-def test_sparse_arff_with_huge_dense_size_is_rejected(tmp_path, memory_limit):
-    path = tmp_path / "x.arff"
+def write_sparse_arff(path, n_labels, n_rows):
     names = "".join(f"@attribute a{i} numeric\n" for i in range(20_000))
-    path.write_text("@relation 'x: -C 1'\n" + names + "@data\n" + "{0 1}\n" * 20_000)
+    path.write_text(f"@relation 'x: -C {n_labels}'\n{names}@data\n" + "{0 1}\n" * n_rows)
+
+
+def test_sparse_arff_with_huge_dense_size_is_read(tmp_path):
+    path = tmp_path / "x.arff"
+    write_sparse_arff(path, 1, 20_000)
     assert read_dataset(path).X.shape == (20_000, 19_999)
-    path.write_text("@relation 'x: -C 19999'\n" + names + "@data\n" + "{0 1}\n" * 100_000)
-    check_rejected(path, "more than the limit")
+
+
+def test_sparse_arff_with_huge_dense_labels_is_rejected(tmp_path):
+    """Its labels would take 16 GB. What is resident depends on the tests before, so arrays are
+    counted: they may take the budget of the file, 128 MB, and what is read of it."""
+    path = tmp_path / "x.arff"
+    write_sparse_arff(path, 19_999, 100_000)
+    tracemalloc.start()
+    try:
+        check_rejected(path, "more than the limit")
+        assert tracemalloc.get_traced_memory()[1] < 160 * MEGABYTE
+    finally:
+        tracemalloc.stop()
 
 
 def test_arff_with_xml_bomb_is_rejected(tmp_path, memory_limit):

@@ -140,7 +140,7 @@ def test_minority_units_are_malformed():
 
 def test_percentages_are_not_a_row_counter():
     table = with_columns(share=[f"{i}%" for i in range(N)])
-    assert find_column_types(table, ["share"]).columns == {"share": "numeric"}
+    assert find_column_types(table, ["share"], {}, CellReport()).columns == {"share": "numeric"}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_percentages_are_not_a_row_counter():
 )
 def test_columns_of_decorated_numbers_are_numeric(cells):
     table = with_columns(amount=[cells[i % len(cells)] for i in range(N)])
-    assert find_column_types(table, ["amount"]).columns == {"amount": "numeric"}
+    assert find_column_types(table, ["amount"], {}, CellReport()).columns == {"amount": "numeric"}
 
 
 def test_cells_with_mixed_currencies_are_malformed():
@@ -705,13 +705,13 @@ def test_only_a_row_counter_is_an_error():
 )
 def test_number_like_texts_stay_categorical(cells):
     table = with_columns(a=[cells[i % 4] for i in range(N)])
-    assert find_column_types(table, ["a"]).columns == {"a": "categorical"}
+    assert find_column_types(table, ["a"], {}, CellReport()).columns == {"a": "categorical"}
 
 
 def test_unique_digit_codes_are_identifiers():
     table = with_columns(phone=[f"030{i}" for i in long_numbers(10**6, 10**7)])
     with pytest.raises(TableError, match=r"column 'phone': .* look like an identifier"):
-        find_column_types(table, ["phone"])
+        find_column_types(table, ["phone"], {}, CellReport())
 
 
 def test_unit_of_most_cells_is_stripped():
@@ -769,7 +769,7 @@ def test_too_many_malformed_numbers_are_rejected():
         TableError,
         match=rf"row 0, column 'a': {N // 5} of {N} values are not numbers \('\?0'\).*numeric",
     ):
-        find_column_types(with_columns(a=cells), ["a"])
+        find_column_types(with_columns(a=cells), ["a"], {}, CellReport())
     assert (
         "a"
         in TableModel.fit(

@@ -104,7 +104,7 @@ COMMANDS = (
 )
 
 
-class LazyGroup(TyperGroup):
+class _LazyGroup(TyperGroup):
     """A group that lists `COMMANDS` and imports a command when it is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -114,10 +114,10 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command without its options, for the help page and shell completion; they need no
         imports."""
-        found = next((command for command in COMMANDS if command.name == cmd_name), None)
-        return found and TyperCommand(
-            cmd_name, help=found.help, short_help=found.help, rich_help_panel=found.panel
-        )
+        for name, _, help, panel in COMMANDS:
+            if name == cmd_name:
+                return TyperCommand(name, help=help, short_help=help, rich_help_panel=panel)
+        return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""
@@ -133,19 +133,18 @@ class LazyGroup(TyperGroup):
 def find_command(name: str) -> Any:
     """The function or the group of a command, from its file."""
     file = next(command.file for command in COMMANDS if command.name == name)
-    function = name.replace("-", "_") + ("_" if iskeyword(name) else "")
+    function = name.replace("-", "_") + "_" * iskeyword(name)
     return getattr(import_module(f"ldlearn.cli.{file}"), function)
 
 
 @cache  # typer inspects every option of a command, which takes a while
 def load_command(name: str) -> Any:
     """Import the file of a command, and make the command from its function or group."""
-    found = find_command(name)
-    if not isinstance(found, typer.Typer):
-        function = found
-        found = typer.Typer(add_completion=False)
-        found.command(name, context_settings=_SETTINGS)(expand_groups(function))
-    command = typer.main.get_command(found)
+    group = function = find_command(name)
+    if not isinstance(group, typer.Typer):
+        group = typer.Typer(add_completion=False)
+        group.command(name, context_settings=_SETTINGS)(expand_groups(function))
+    command = typer.main.get_command(group)
     # Usage and errors show the command as typed, not the function.
     command.name = name
     return command
@@ -153,7 +152,7 @@ def load_command(name: str) -> Any:
 
 app = typer.Typer(
     name="ldlearn",
-    cls=LazyGroup,
+    cls=_LazyGroup,
     help="Learn label distributions from 0/1 labels, and compare the methods that do.",
     no_args_is_help=True,
     context_settings=_SETTINGS,

@@ -26,7 +26,7 @@ from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.evaluation.record import to_json
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
-from ldlearn.tables.files import PIPE, no_progress
+from ldlearn.tables.files import PIPE
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 
@@ -64,7 +64,7 @@ def log(message: str) -> None:
     print_message(f"note: {message}")
 
 
-def warn(message: str) -> None:
+def print_warning(message: str) -> None:
     """Print a warning."""
     print_message(f"warning: {message}")
 
@@ -92,17 +92,11 @@ def progress(
     if not sys.stderr.isatty():
         yield lambda amount: None
         return
-    amount_column = DownloadColumn() if is_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), amount_column, TimeRemainingColumn())
+    amount = DownloadColumn() if is_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         identifier = bars.add_task(task, total=total)
         yield lambda amount: bars.advance(identifier, amount)
-
-
-def progress_unless_printed(output: str) -> Callable[..., Any]:
-    """`progress`, unless rows are printed on the terminal, where a bar would be drawn between
-    them."""
-    return no_progress if output == PIPE and sys.stdout.isatty() else progress
 
 
 def print_table(
@@ -117,14 +111,15 @@ def print_table(
         title_style="bold cyan",
         title_justify="left",
     )
-    for k, heading in enumerate(headings):
-        table.add_column(
-            plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left"
-        )
+    for heading in headings:
+        table.add_column(plain_text(heading))
+    for column in table.columns[len(headings) - n_numeric :]:
+        column.justify = "right"
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else plain_text(cell) for cell in row))
-    # As wide as needed where there is no terminal.
-    console = Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
+        table.add_row(*map(plain_text, row))
+    console = Console()
+    if not sys.stdout.isatty():
+        console = Console(width=200, no_color=True)  # as wide as needed
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
@@ -133,6 +128,8 @@ def print_table(
 
 def plain_text(cell: object, style: str = "") -> Text:
     """Text that rich prints verbatim; it would read [brackets] in a string as markup."""
+    if isinstance(cell, Text):
+        return cell
     return Text(escape_control_chars(str(cell)), style)
 
 
@@ -154,20 +151,18 @@ def report_quality(facts: dict[str, Any]) -> None:
         if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so
             print_result(describe_signal(facts["holdout"]))
     for warning in facts["warnings"]:
-        warn(warning)
+        print_warning(warning)
 
 
 def print_scores(scores: list[Score], title: str) -> None:
     """Print scores of a model and of the baselines as a table."""
-    columns = [
-        "model",
-        "mean",
-        "uniform",
-        *["classifier"] * all(score.classifier is not None for score in scores),
-    ]
+    columns = ["model", "mean", "uniform"]
+    if None not in [score.classifier for score in scores]:
+        columns.append("classifier")
     rows = []
     for score in scores:
-        # As text: a colour would be lost in a file.
-        mark = "" if score.beats_baselines else "  (no better than a baseline)"
-        rows.append([score.heading + mark, *(f"{getattr(score, name):.4f}" for name in columns)])
+        heading = score.heading
+        if not score.beats_baselines:  # as text: a colour would be lost in a file
+            heading += "  (no better than a baseline)"
+        rows.append([heading, *(f"{getattr(score, name):.4f}" for name in columns)])
     print_table([title, *columns], rows, n_numeric=len(columns))

@@ -43,9 +43,9 @@ def demo(
         "1. Fit a model on texts with 0/1 labels: a label is 1 if at least one rater gave it."
     )
     _print_rows(place / "train.csv", _SHOWN_TRAIN, digits=0)
-    _run("fit", place / "train.csv", "--labels", ",".join(_LABELS), "--output", model)
+    _run_command("fit", place / "train.csv", "--labels", ",".join(_LABELS), "--output", model)
     _print_step("2. Recover the degrees of the labelled texts.")
-    _run(
+    _run_command(
         "enhance",
         place / "train.csv",
         "--model",
@@ -57,7 +57,7 @@ def demo(
     )
     _print_rows(place / "degrees.csv", _SHOWN_TRAIN)
     _print_step("3. Predict the degrees of new texts without labels.")
-    _run(
+    _run_command(
         "predict",
         place / "test.csv",
         "--model",
@@ -71,14 +71,15 @@ def demo(
     _print_step(
         "4. Compare the predictions with the shares of the votes, which were not used for the fit."
     )
-    _run("evaluate", place / "truth.csv", "--model", model)
+    _run_command("evaluate", place / "truth.csv", "--model", model)
     _draw_predictions(place)
     _print_step("5. Write a model card: training data, parameters, scores and warnings.")
-    _run("inspect", model, "--html", place / "card.html")
+    _run_command("inspect", model, "--html", place / "card.html")
     _print_step(
-        "6. Write a page to search, sort and export the labelled texts; open both pages in a browser."
+        "6. Write a page to search, sort and export the labelled texts; "
+        "open both pages in a browser."
     )
-    _run("browse", place / "train.csv", "--model", model, "--output", place / "browse.html")
+    _run_command("browse", place / "train.csv", "--model", model, "--output", place / "browse.html")
 
 
 def _write_tables(place: Path, rows: int) -> None:
@@ -126,7 +127,7 @@ def _print_step(text: str) -> None:
     typer.secho(f"\n{text}", bold=True)
 
 
-def _run(*arguments: str | Path) -> None:
+def _run_command(*arguments: str | Path) -> None:
     """Print a command as it would be typed, and run it in this process, which has done the
     imports."""
     name, *rest = map(str, arguments)

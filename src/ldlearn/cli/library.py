@@ -39,7 +39,7 @@ def methods(
             print_message(f"{name}: {error}")
             continue
         if kind in (None, cls.kind):
-            found.append((name, cls, entry.dist.name if entry.dist else entry.value))
+            found.append((name, cls, getattr(entry.dist, "name", entry.value)))
     rows = []
     for name, cls, origin in found:
         summary = (cls.__doc__ or "").strip().partition("\n\n")[0]
@@ -74,16 +74,17 @@ def list_all_datasets(context: typer.Context, as_json: Json = False) -> None:
         return
     rows = []
     for info in infos:
-        sizes = [
-            f"{number:,}" if number else "?"
-            for number in (info.n_samples, info.n_features, info.n_labels)
-        ]
-        rows.append([info.name, info.state, info.terms, *sizes])
+        row = [info.name, info.state, info.terms]
+        for size in (info.n_samples, info.n_features, info.n_labels):
+            row.append(f"{size:,}" if size else "?")
+        rows.append(row)
     print_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, n_numeric=3)
 
 
 def _dataset_facts(info: DatasetInfo) -> dict[str, Any]:
-    return {key: value for key, value in asdict(info).items() if key != "files"}
+    facts = asdict(info)
+    del facts["files"]
+    return facts
 
 
 @datasets.command("show")
@@ -93,17 +94,14 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
     if as_json:
         print_json(info)
         return
-    known = {
-        key: value for key, value in info.items() if key != "name" and value not in ("", None, ())
-    }
-    rows = [
-        (
-            key.replace("_", " ").replace("n ", "number of "),
-            ", ".join(value) if isinstance(value, list) else value,
-        )
-        for key, value in known.items()
-    ]
-    print_table(["Data set", info["name"]], rows)
+    rows = []
+    heading = info.pop("name")
+    for key, value in info.items():
+        if isinstance(value, list):
+            value = ", ".join(value)
+        if value not in ("", None, ()):
+            rows.append((key.replace("_", " ").replace("n ", "number of "), value))
+    print_table(["Data set", heading], rows)
 
 
 @datasets.command("fetch")
@@ -127,7 +125,9 @@ def fetch_one(
         return
     print_result(repr(data))
     place = "it comes with the package" if info.state == "embedded" else f"file: {info.path}"
-    print_result(f"  {place}" + (f"; written to {output}" if output else ""))
+    if output is not None:
+        place += f"; written to {output}"
+    print_result(f"  {place}")
 
 
 @datasets.command("check")
@@ -142,15 +142,16 @@ def check_all_mirrors(
     if as_json:
         print_json({"mirrors": [found._asdict() for found in checks]})
     else:
-        rows = [
-            (found.dataset, found.problem or f"{found.mirror} delivers the file.")
-            for found in checks
-        ]
+        rows = []
+        for found in checks:
+            rows.append((found.dataset, found.problem or f"{found.mirror} delivers the file."))
         print_table(["Data set", "Result"], rows)
     delivered = {found.dataset for found in checks if not found.problem}
-    if lost := sorted({found.dataset for found in checks} - delivered):
+    lost = {found.dataset for found in checks} - delivered
+    if lost:
         raise DatasetError(
-            f"No mirror delivers {', '.join(lost)}; check your connection, or place the files by hand."
+            f"No mirror delivers {', '.join(sorted(lost))}; "
+            "check your connection, or place the files by hand."
         )
 
 

@@ -26,15 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     if arguments is None:
         signal.signal(signal.SIGINT, quit_immediately)
+        arguments = sys.argv[1:]
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller has closed it
             setattr(sys, name, io.TextIOWrapper(io.BytesIO()))
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
+    debug = "--debug" in arguments or os.environ.get("LDLEARN_DEBUG")
     try:
         # Accepted anywhere, while typer accepts the options of all commands only before the
         # command.
-        _run([argument for argument in given if argument != "--debug"])
+        _run([argument for argument in arguments if argument != "--debug"])
         code = 0
     except BaseException as error:
         message, code = _message_and_exit_code(error)
@@ -80,9 +80,8 @@ def _run(arguments: list[str]) -> None:
     try:
         command_line(args=arguments, prog_name="ldlearn")
     finally:
-        with ignore_closed_pipe(
-            sys.stdout
-        ):  # a failure at the end of the process would be an error
+        # A failure at the end of the process would be an error.
+        with ignore_closed_pipe(sys.stdout):
             print(end="", flush=True)
 
 
@@ -100,7 +99,9 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
     if isinstance(error, BrokenPipeError | SystemExit) and BrokenPipeError in causes:
         return "", 0
     if isinstance(error, SystemExit):
-        return ("", error.code or 0) if isinstance(error.code, int | None) else (error.code, 1)
+        if isinstance(error.code, str):
+            return error.code, 1
+        return "", error.code or 0
     from ldlearn._messages import escape_control_chars
     from ldlearn.exceptions import LDLearnError
 
@@ -111,11 +112,9 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
         # Errors of files name the file; only standard output has no name.
         return f"{error.filename or 'standard output'}: {error.strerror}.", 2
     if isinstance(error, MemoryError):
-        return (
-            "the memory of this machine does not suffice; use fewer rows or columns, or a larger machine.",
-            2,
-        )
-    report = (
-        "please report it with `ldlearn --version` and the output of the same command with --debug"
-    )
-    return f"this is a bug of ldlearn ({type(error).__name__}: {text}); {report}.", 1
+        remedy = "use fewer rows or columns, or a larger machine"
+        return f"the memory of this machine does not suffice; {remedy}.", 2
+    return (
+        f"this is a bug of ldlearn ({type(error).__name__}: {text}); please report it with "
+        "`ldlearn --version` and the output of the same command with --debug."
+    ), 1

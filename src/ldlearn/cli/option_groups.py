@@ -1,6 +1,7 @@
 """Groups of options: a parameter of a command that is a dataclass stands for its fields.
 
-The fields are declared by `ldlearn.tables.options.cli_option`. ``Annotated[Group, {"a", "b"}]`` stands
+The fields are declared by `ldlearn.tables.options.cli_option`.
+``Annotated[Group, {"a", "b"}]`` stands
 for these two fields only; the others keep their defaults.
 """
 
@@ -22,7 +23,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter that is a dataclass by its options, which is what typer takes."""
     types = get_type_hints(command, include_extras=True)
     groups = {}
-    parameters: list[Parameter] = []
+    parameters = []
     for name, parameter in signature(command).parameters.items():
         group = getattr(types[name], "__origin__", types[name])
         if is_dataclass(group):
@@ -60,7 +61,7 @@ def _group_parameters(group: Any, only: set[str] | None) -> list[Parameter]:
 
 
 def _make_parameter(each: Field[Any], kind: Any) -> Parameter:
-    settings: dict[str, Any] = dict(each.metadata)
+    settings = dict(each.metadata)
     flags = settings.pop("flags") or ("--" + each.name.replace("_", "-"),)
     default = Parameter.empty if each.default is MISSING else each.default
     # A flag that is on by default is turned off by its option.
@@ -68,7 +69,7 @@ def _make_parameter(each: Field[Any], kind: Any) -> Parameter:
         default = False
         settings["callback"] = _negate
     if each.name == "blank":
-        settings["parser"] = parse_blank
+        settings["parser"] = _parse_blank
     # Columns are selected by one text on the command line.
     if kind not in (bool, int | None, float | None):
         kind = str | None
@@ -80,7 +81,7 @@ def _negate(value: bool) -> bool:
     return not value
 
 
-def parse_blank(text: str) -> float:
+def _parse_blank(text: str) -> float:
     """The value of empty label cells."""
     values = {"0": 0, "nan": nan}
     if text not in values:

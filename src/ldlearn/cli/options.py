@@ -5,6 +5,8 @@ parameter of such a type has these options (see `ldlearn.cli.option_groups`).
 """
 
 import ast
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -13,6 +15,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn.base.discovery import all_estimators
 from ldlearn.cli import console
 from ldlearn.tables import ReadingOptions, import_embedding, load_table_model
+from ldlearn.tables.files import PIPE, no_progress
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -25,17 +28,17 @@ def _parse_setting(setting: str) -> tuple[str, Any]:
     name, equals, text = (part.strip() for part in setting.partition("="))
     if not equals or not name:
         raise BadParameter(f"{setting!r} is not of the form name=value.", param_hint="--set")
-    # none, null, true and false as JSON and people write them
-    literal = text.title() if text.isalpha() else text
-    if literal == "Null":
-        literal = "None"
-    try:
-        value = ast.literal_eval(literal)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        # literal_eval raises any of these, the last two for deeply nested brackets.
-        return name, text
-    # Text that looks like a dict, a set or bytes stays text: no parameter takes one.
-    return name, value if isinstance(value, int | float | str | tuple | list | None) else text
+    # As JSON and people write them.
+    words = {"none": None, "null": None, "true": True, "false": False}
+    if text.lower() in words:
+        return name, words[text.lower()]
+    # literal_eval raises any of these, the last two for deeply nested brackets.
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        value = ast.literal_eval(text)
+        # Text that looks like a dict, a set or bytes stays text: no parameter takes one.
+        if isinstance(value, int | float | str | tuple | list):
+            return name, value
+    return name, text
 
 
 Data = Annotated[
@@ -79,22 +82,24 @@ Json = Annotated[bool, Option("--json", help="Results as JSON on standard output
 
 def report_on_console(reading: ReadingOptions, output: str = "") -> ReadingOptions:
     """Print messages, and draw progress unless rows are printed to the same terminal."""
-    progress = console.progress_unless_printed(output)
+    is_printed = output == PIPE and sys.stdout.isatty()
+    progress = no_progress if is_printed else console.progress
     return replace(reading, on_message=console.log, progress=progress)
 
 
 def split_names(names: str | None) -> list[str] | None:
     """Split names at commas."""
-    return None if names is None else [name.strip() for name in names.split(",")]
+    return None if names is None else list(map(str.strip, names.split(",")))
 
 
 def import_trusted_code(model: str, embedding: str | None, method: str | None) -> None:
     """Import the code that a model needs and the user names; an error if the model does without."""
+    if method is None and embedding is None:
+        return
     if embedding is not None:
         import_embedding(embedding)
-    elif method is None:
-        return
-    if not load_table_model(model, method).preprocessing.embedded and embedding is not None:
+    loaded = load_table_model(model, method)
+    if embedding is not None and not loaded.preprocessing.embedded:
         raise BadParameter(
             f"{model} was fitted without an embedding; leave it out.", param_hint="--embedding"
         )

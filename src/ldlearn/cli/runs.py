@@ -67,7 +67,7 @@ def run(
     elif output is None:
         raise BadParameter("name the folder of the run.", param_hint="-o")
     if output is not None:
-        run_and_report(loaded, output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+        _run_and_report(loaded, output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
 
 
 def report(
@@ -171,7 +171,7 @@ def compare_methods(
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
             console.log(line)
     # The table that was read for the plan is not read a second time.
-    found = run_and_report(
+    found = _run_and_report(
         plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table}
     )
     if not quiet and (ranking := describe_ranking(plan, found.records)):
@@ -180,16 +180,15 @@ def compare_methods(
 
     try:
         page = write_report(folder)
-    except (
-        MissingDependencyError
-    ) as error:  # the tables are printed, and `ldlearn report` can follow later
+    # The tables are printed, and `ldlearn report` can follow later.
+    except MissingDependencyError as error:
         console.log(f"no report was written: {error}")
         return
     if not quiet:
         console.print_result(f"Report: {page}")
 
 
-def run_and_report(
+def _run_and_report(
     plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any
 ) -> RunSummary:
     """Run a plan with options of `run_plan`, and print its tables."""
@@ -201,7 +200,9 @@ def run_and_report(
         raise BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
     progress = RunProgress()
     if not quiet:
-        progress = LiveProgress() if sys.stdout.isatty() and not log else LogProgress()
+        progress = LogProgress()
+    if not quiet and not log and sys.stdout.isatty():
+        progress = _LiveProgress()
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:
@@ -227,17 +228,12 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
             _print_score_table(board)
         if board.legend:
             console.print_result(board.legend)
-    finished = {record.method for record in found.records if record.is_ok}
-    # The first message of each method without a finished cell; reversed, because the last value of
-    # a key is kept.
-    failed = {
-        record.method: record.message
-        for record in reversed(found.records)
-        if record.method not in finished
-    }
+    reported = {record.method for record in found.records if record.is_ok}
     # If nothing could be computed, the error of the command gives the reason.
-    for name, reason in failed.items() if finished else ():
-        console.print_result(f"Left out: {name}: {reason}")
+    for record in found.records if reported else ():
+        if record.method not in reported:
+            reported.add(record.method)
+            console.print_result(f"Left out: {record.method}: {record.message}")
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
     console.print_result(f"Records: {found.path / 'records.jsonl'}")
@@ -247,15 +243,16 @@ def _print_score_table(board: TextTable) -> None:
     """Print a row for each method: baselines are dim, the best of a column is bold."""
     rows = []
     for is_baseline, cells in board.rows:
-        dim = "dim" if is_baseline else ""
-        rows.append(
-            [console.plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells]
-        )
+        row = []
+        for cell in cells:
+            style = "bold " * cell.bold + "dim" * is_baseline
+            row.append(console.plain_text(cell.text, style.strip()))
+        rows.append(row)
     console.print_table(board.head, rows, n_numeric=len(board.head) - 1, title=board.title)
     console.print_result("")
 
 
-class LiveProgress(RunProgress):
+class _LiveProgress(RunProgress):
     """Progress on a terminal: the last cell, a bar of cells, and the time left."""
 
     def __init__(self) -> None:

@@ -15,10 +15,10 @@ from ldlearn.cli.console import (
     print_result,
     print_scores,
     print_table,
+    print_warning,
     quote,
     report_quality,
     report_written,
-    warn,
 )
 from ldlearn.cli.option_groups import all_but
 from ldlearn.cli.options import (
@@ -60,15 +60,8 @@ _Model = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 _Overwrite = Annotated[WritingOptions, {"overwrite"}]
 # Options of `fit` that a cluster does not take.
 _LOCAL_OPTIONS = {
-    "kind",
-    "separator",
-    "blank",
-    "empty_rows",
-    "delimiter",
-    "decimal",
-    "encoding",
-    "format",
-}
+    "kind", "separator", "blank", "empty_rows", "delimiter", "decimal", "encoding", "format",
+}  # fmt: skip
 
 
 def fit(
@@ -145,30 +138,30 @@ def fit(
     if as_json:
         print_json({"model": output} | tables.describe_model(model))
         return
-    n = model.facts["rows"]
-    m = len(model.features)
-    c = len(model.labels)
-    name = method_name(model.estimator)
-    print_result(f"{name} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}")
-    for line in describe_types(model.facts["columns"]):
+    facts = model.facts
+    n = facts["rows"]
+    columns_and_labels = f"{plural(len(model.features), 'feature')}, {len(model.labels)} labels"
+    print_result(
+        f"{method_name(model.estimator)} fitted on {n:,} rows, {columns_and_labels}: {output}"
+    )
+    lines = describe_types(facts["columns"])
+    if missing := facts["missing"]:
+        lines.append(f"missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+    for line in lines + describe_repeated_rows(facts.get("repeated_rows") or 0, n):
         print_result(f"  {line}")
-    if missing := model.facts["missing"]:
+    if explanation := getattr(model.estimator, "selection_summary_", ""):
+        selected = []
+        for name in ("beta", "gamma"):
+            value = getattr(model.estimator, f"{name}_", None)
+            if value is not None:
+                selected.append(f"{name}={value:.3g}")
         print_result(
-            f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}"
-        )
-    for line in describe_repeated_rows(model.facts.get("repeated_rows") or 0, n):
-        print_result(f"  {line}")
-    if selected := getattr(model.estimator, "selection_summary_", ""):
-        values = {name: getattr(model.estimator, f"{name}_", None) for name in ("beta", "gamma")}
-        chosen = ", ".join(
-            f"{name}={value:.3g}" for name, value in values.items() if value is not None
-        )
-        print_result(
-            f"Hyperparameters selected by the 0/1 labels: {chosen} (--verbose explains how)."
+            f"Hyperparameters selected by the 0/1 labels: {', '.join(selected)} "
+            "(--verbose explains how)."
         )
         if verbose:
-            print_result(f"  {selected}.")
-    report_quality(model.facts)
+            print_result(f"  {explanation}.")
+    report_quality(facts)
 
 
 def enhance(
@@ -283,7 +276,7 @@ def evaluate(
         str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")
     ] = None,
     *,
-    label_cells: LabelOptions,
+    cells: LabelOptions,
     model: ModelFile,
     embedding: Embedding = None,
     method: TrustedMethod = None,
@@ -306,8 +299,7 @@ def evaluate(
         model,
         metrics=split_names(metrics),
         labels=labels,
-        kind=label_cells.kind,
-        blank=label_cells.blank,
+        cells=cells,
         reading=report_on_console(reading),
     )
     for message in found.messages:
@@ -317,7 +309,7 @@ def evaluate(
         return
     print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
     for warning in found.warnings:
-        warn(warning)
+        print_warning(warning)
 
 
 def compare(
@@ -353,9 +345,7 @@ def compare(
         reading=report_on_console(reading),
     )
     if as_json:
-        print_json(
-            {"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores}
-        )
+        print_json(vars(found))
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
     print_table(["Metric", "Mean"], rows, n_numeric=1)
@@ -394,10 +384,15 @@ def inspect(
 
 def _model_overview(known: dict[str, Any]) -> dict[str, str]:
     data = known["data"]
-    gap = known["certified_gap"]
-    learned = {
-        name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()
-    }
+    learned = []
+    for name, value in known["learned"].items():
+        learned.append(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}")
+    repeated = "unknown"
+    if data.get("repeated_rows") is not None:
+        repeated = f"{data['repeated_rows']:,}"
+    gap = "none for this method"
+    if known["certified_gap"] is not None:
+        gap = f"{known['certified_gap']['per_row']:.2e} per row"
     found = {
         "method": known["method"],
         "rows": f"{data['rows']:,}",
@@ -407,13 +402,11 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
         "positives per row": f"{data['positives_per_row']:.2f}",
         "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items())
         or "none",
-        "repeated rows": "unknown"
-        if data.get("repeated_rows") is None
-        else f"{data['repeated_rows']:,}",
+        "repeated rows": repeated,
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
-        "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
+        "learned": ", ".join(learned),
         "selected by the labels": known["selection_summary"] or "nothing",
-        "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",
+        "certified gap": gap,
         "sha256": known["sha256"],
     }
     for label, strongest in (known["strongest_features"] or {}).items():
@@ -508,9 +501,9 @@ def import_(
     elif output != PIPE:
         print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
-        # Counts of 0 and 1 look like 0/1 labels.
-        columns += " --kind votes" * (found.kind == "votes") + (
-            f" --zeros {zeros}" if zeros else ""
-        )
-        print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")
+        options = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        if found.kind == "votes":  # counts of 0 and 1 look like 0/1 labels
+            options += " --kind votes"
+        if zeros is not None:
+            options += f" --zeros {zeros}"
+        print_result(f"Next: ldlearn fit {quote(output)} {options} -o model.ldl")

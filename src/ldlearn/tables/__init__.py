@@ -29,9 +29,9 @@ from ldlearn.tables.writing import WrittenTable
 
 __all__ = [
     "TableModel", "TablePreprocessing", "fit_table", "prepare_table", "PreparedTable",
-    "predict_table", "enhance_table", "fit_enhance_table", "evaluate_table", "Evaluation", "WrittenTable",
-    "save_model", "load_model", "load_table_model", "describe_file", "describe_model", "write_card", "export_onnx",
-    "explain_row", "Explanation", "ask_table", "write_suggestions", "compare_tables", "TableComparison",
-    "import_embedding", "NamedEmbedding",
+    "predict_table", "enhance_table", "fit_enhance_table", "evaluate_table", "Evaluation",
+    "WrittenTable", "save_model", "load_model", "load_table_model", "describe_file",
+    "describe_model", "write_card", "export_onnx", "explain_row", "Explanation", "ask_table",
+    "write_suggestions", "compare_tables", "TableComparison", "import_embedding", "NamedEmbedding",
     "ColumnOptions", "LabelOptions", "ReadingOptions", "Dialect", "RowOptions", "WritingOptions",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ _DATES = (
     "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y",
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
-_FORMATS = (_ISO, _ISO + " %I:%M %p", *(date + time for date in _DATES for time in _TIMES))
+_DATETIME_FORMATS = (_ISO, _ISO + " %I:%M %p", *(date + time for date in _DATES for time in _TIMES))
 _DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
 _LIKE_A_DATE = re.compile(r"\s*(\d{1,4}[-/. ]\w|[^\W\d]{3,9} \d)")
 
@@ -60,8 +60,7 @@ class CellReport:
     decimal : str or None
         The decimal mark of the table, if the user gives it.
     units : dict of str to str
-        The units, currencies or percent signs that were found in numeric columns, empty where there
-        was none.
+        The units, currencies or percent signs that were found in numeric columns.
     columns : dict of str to str
         Messages about columns: only some of the numbers have the unit or a percent sign, or it may
         be an identifier.
@@ -83,12 +82,13 @@ class CellReport:
             found.setdefault(column, []).extend(named + [""] * (len(positions) - 3))
 
     def read_numbers(self, series: Any, column: str, unit: str | None = None) -> Array:
-        """A column as numbers; malformed cells are NaN. ``unit`` is what numbers had in training."""
+        """A column as numbers, NaN where malformed; ``unit`` is what numbers had in training."""
         found = read_numbers(series, self.decimal, unit)
-        n_numbers = int(np.isfinite(found.values).sum())
+        n_numbers = np.isfinite(found.values).sum()
         meanings = {}
         if unit is None:
-            self.units[column] = found.unit
+            if found.unit:
+                self.units[column] = found.unit
             meanings[found.unit] = "which is assumed for the others too"
         elif n_numbers:
             _check_percent_signs(column, found.signs["%"] / n_numbers, unit == "%")
@@ -98,13 +98,21 @@ class CellReport:
             if 0 < count < n_numbers:
                 text = f"{count:,} of {n_numbers:,} numbers have the unit {sign}, {meaning}"
                 self.columns[column] = f"Column {column!r}: {text}."
-        if found.malformed.any():
-            advice = "are the columns named correctly"
-            if unit is not None:
-                advice += f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
-            check_malformed(series, column, found.malformed, f"{advice}?")
-            self.add(self.malformed, series, column, found.malformed)
+        advice = "are the columns named correctly"
+        if unit is not None:
+            advice += f", with {'the' if unit else 'no'} unit{unit and f' {unit}'} as in training"
+        self.add_malformed(series, column, found.malformed, f"{advice}?")
         return found.values
+
+    def add_malformed(self, series: Any, column: str, cells: Mask, advice: str) -> None:
+        """Add malformed cells of a column; refuses one most of which has another type."""
+        count = cells.sum()
+        present = (~is_missing(series)).sum()
+        # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
+        if present >= 2 * _MIN_CELLS and count > present / 2:
+            problem = f"{count:,} of {present:,} values do not have the type of the column"
+            raise cell_error(series, column, cells, f"{problem} ({{}}); {advice}")
+        self.add(self.malformed, series, column, cells)
 
     def messages(self) -> list[str]:
         """One sentence for each column."""
@@ -129,9 +137,11 @@ def _check_percent_signs(column: str, share: float, in_training: bool) -> None:
 
 def _describe_cells(column: str, cells: list[str], how: str) -> str:
     named = list(filter(None, cells))[:3]
-    more = f" and {len(cells) - len(named):,} more" if len(cells) > len(named) else ""
+    shown = ", ".join(named)
+    if len(cells) > len(named):
+        shown += f" and {len(cells) - len(named):,} more"
     count = "1 cell counts" if len(cells) == 1 else f"{len(cells):,} cells count"
-    return f"Column {column!r}: {count} {how}: {', '.join(named)}{more}."
+    return f"Column {column!r}: {count} {how}: {shown}."
 
 
 @dataclass(frozen=True)
@@ -173,11 +183,12 @@ class ColumnTypes:
 def find_column_types(
     table: Any,
     features: Sequence[str],
-    *,
-    decimal: str | None = None,
-    **given: Sequence[str] | Mapping[str, str],
+    given: Mapping[str, Any],
+    report: CellReport,
 ) -> ColumnTypes:
     """Infer the types of columns, except those ``given`` by type, with formats of datetimes.
+
+    Numeric columns that may be identifiers are added to ``report``.
 
     Raises
     ------
@@ -187,33 +198,38 @@ def find_column_types(
     if isinstance(table, SparseTable):
         sparse = [name for name in features if name in table.column_positions]
         rest = [name for name in features if name not in table.column_positions]
-        others = find_column_types(table.frame, rest, decimal=decimal, **given)
+        others = find_column_types(table.frame, rest, given, report)
         return _add_sparse_columns(others, table.take_columns(sparse))
     types: dict[str, str] = {}
     for type_, names in given.items():
         types |= dict.fromkeys(names, ColumnType(type_))
+    dtypes = table.dtypes.to_dict()
     inferred = [name for name in features if name not in types]
-    dtypes = dict(zip(table.columns, table.dtypes, strict=True))
-    types |= _infer_number_types(table, [name for name in inferred if dtypes[name].kind in "iuf"])
+    plain = [name for name in inferred if dtypes[name].kind in "iuf"]
+    # As one block: a call for each of thousands of columns would take most of the time.
+    values = table[plain].to_numpy(dtype=np.float64, na_value=np.nan)
+    lowest = np.fmin.reduce(values, axis=0).tolist()  # of what is known
+    highest = np.fmax.reduce(values, axis=0).tolist()
+    for j, name in enumerate(plain):
+        types[name] = _infer_number_type(name, values[:, j], lowest[j], highest[j], report)
     for name in inferred:
         if name not in types:
-            types[name] = _infer_type(table[name], name, decimal)
+            types[name] = _infer_type(table[name], name, report.decimal)
+    by_type = columns_by_type({name: types[name] for name in features})
     columns: dict[str, ColumnType] = {}
     for type_ in ColumnType:
-        columns |= dict.fromkeys([name for name in features if types[name] == type_], type_)
-    left_out = {name: types[name] for name in features if name not in columns}
-    found = ColumnTypes(columns, left_out=left_out)
-    return replace(found, formats=_find_formats(table, found, given.get(ColumnType.DATETIME)))
-
-
-def _find_formats(table: Any, types: ColumnTypes, given: Any) -> dict[str, str]:
-    formats = dict(given) if isinstance(given, Mapping) else {}
-    for name in types.select(ColumnType.DATETIME):
-        form = formats.get(name) or find_datetime_format(table[name], name)
+        columns |= dict.fromkeys(by_type.pop(type_, ()), type_)
+    left_out = {name: types[name] for name in chain(*by_type.values())}
+    datetimes = given.get("datetime")
+    formats = dict(datetimes) if isinstance(datetimes, Mapping) else {}
+    for name, type_ in columns.items():
+        if type_ is not ColumnType.DATETIME or name in formats:
+            continue
+        form = find_datetime_format(table[name], name)
         if form is None:
             raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
         formats[name] = form
-    return formats
+    return ColumnTypes(columns, formats, left_out)
 
 
 def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
@@ -230,19 +246,10 @@ def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     )
 
 
-def _infer_number_types(table: Any, names: list[str]) -> dict[str, str]:
-    """The types of columns of numbers, or why they are left out."""
-    # As one block: a call for each of thousands of columns would take most of the time.
-    values = table[names].to_numpy(dtype=np.float64, na_value=np.nan)
-    lowest = np.fmin.reduce(values, axis=0).tolist()  # of what is known
-    highest = np.fmax.reduce(values, axis=0).tolist()
-    types = {}
-    for j, name in enumerate(names):
-        types[name] = _infer_number_type(name, values[:, j], lowest[j], highest[j])
-    return types
-
-
-def _infer_number_type(name: str, values: Array, lowest: float, highest: float) -> str:
+def _infer_number_type(
+    name: str, values: Array, lowest: float, highest: float, report: CellReport
+) -> str:
+    """The type of a column of numbers, or why it is left out."""
     if math.isnan(lowest):
         return _EMPTY
     # A single row does not show that a column is constant.
@@ -250,9 +257,18 @@ def _infer_number_type(name: str, values: Array, lowest: float, highest: float) 
         return _type_of_constant(np.isnan(values))
     if lowest in (0, 1) and highest <= len(values) and _is_row_counter(values):
         return _ROW_COUNTER
-    is_named = _IDENTIFIER_NAME.fullmatch(str(name))
-    if is_named and _share_of_distinct_integers(values) >= _MIN_DISTINCT:
-        return _IDENTIFIER
+    is_named = _IDENTIFIER_NAME.fullmatch(name)
+    may_be_named = name.lower().endswith("id")
+    if is_named or may_be_named:
+        share = _share_of_distinct_integers(values)
+        if is_named and share >= _MIN_DISTINCT:
+            return _IDENTIFIER
+        if may_be_named and (share >= _MIN_DISTINCT or (is_named and share > 0)):
+            advice = (
+                "leave it out (--ignore), or use --categorical, if they identify rows or groups"
+            )
+            text = f"Column {name!r}: its integers are used as numbers; {advice}."
+            report.columns[name] = text
     return ColumnType.NUMERIC
 
 
@@ -275,19 +291,6 @@ def _share_of_distinct_integers(values: Array) -> float:
     if len(values) < _MIN_CELLS or (values % 1 != 0).any():
         return np.nan
     return len(np.unique(values)) / len(values)
-
-
-def describe_doubtful_numbers(table: Any, names: Sequence[str]) -> dict[str, str]:
-    """Messages about numeric columns that may be identifiers by their names, but not clearly."""
-    advice = "leave it out (--ignore), or use --categorical, if they identify rows or groups"
-    found = {}
-    for name in names:
-        if not str(name).lower().endswith("id") or table[name].dtype.kind not in "iuf":
-            continue
-        share = _share_of_distinct_integers(table[name].to_numpy(np.float64, na_value=np.nan))
-        if share >= _MIN_DISTINCT or (share > 0 and _IDENTIFIER_NAME.fullmatch(str(name))):
-            found[name] = f"Column {name!r}: its integers are used as numbers; {advice}."
-    return found
 
 
 def _infer_type(series: Any, column: str, decimal: str | None) -> str:
@@ -316,10 +319,8 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     malformed = read_numbers(present, decimal).malformed
     if 0 < malformed.mean() < 0.5:
         problem = f"{malformed.sum():,} of {len(present):,} values are not numbers ({{}})"
-        advice = (
-            "correct them, name the column as numeric to treat them as missing, or leave it out"
-        )
-        raise cell_error(present, column, malformed, f"{problem}; {advice} (ignore).")
+        advice = "name the column as numeric to treat them as missing, or leave it out (ignore)."
+        raise cell_error(present, column, malformed, f"{problem}; correct them, {advice}")
     texts = f"{count:,} different texts in {len(series):,} rows"
     example = repr_cell(present.iloc[0])
     advice = "name the column as id, categorical or text, or leave it out (ignore)"
@@ -331,8 +332,10 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
 def _has_leading_zeros(present: Any) -> bool:
     """Whether a column holds codes of digits, some of which begin with 0."""
     cells = present.tolist()
-    are_digits = all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells)
-    return are_digits and any(map(has_leading_zero, cells))
+    for cell in cells:
+        if not (isinstance(cell, str) and cell.strip().isdigit()):
+            return False
+    return any(map(has_leading_zero, cells))
 
 
 def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
@@ -340,12 +343,12 @@ def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
     sample = present.iloc[:: max(1, len(present) // 1000)]
     if read_numbers(sample, decimal).malformed.mean() > 0.5:
         return False
-    return bool(read_numbers(present, decimal).malformed.mean() <= _MAX_MALFORMED)
+    return read_numbers(present, decimal).malformed.mean() <= _MAX_MALFORMED
 
 
 def _words_per_cell(present: Any) -> float:
-    cells = present.head(1000).tolist()
-    return sum(len(_LETTERS.findall(cell)) for cell in cells if isinstance(cell, str)) / len(cells)
+    cells = present.head(1000)
+    return cells.map(lambda cell: isinstance(cell, str) and len(_LETTERS.findall(cell))).mean()
 
 
 def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
@@ -356,16 +359,6 @@ def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
             problem = f"{count:,} different texts in {len(cleaned):,} rows are too many"
             advice = "name it as id or text, or leave it out (ignore)"
             raise TableError(f"{problem} for categories; {advice}.", column=name)
-
-
-def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> None:
-    """Refuse a column most of which is of another type than in training, or than the user gives."""
-    count = int(malformed.sum())
-    present = int((~is_missing(series)).sum())
-    # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
-    if present >= 2 * _MIN_CELLS and count > present / 2:
-        problem = f"{count:,} of {present:,} values do not have the type of the column"
-        raise cell_error(series, column, malformed, f"{problem} ({{}}); {advice}")
 
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
@@ -393,13 +386,12 @@ def find_datetime_format(series: Any, column: str) -> str | None:
         return _ISO_TIME if _has_times(series) else _ISO
     present = series[~is_missing(series)]
     first = present.head(50)  # most columns are no dates, and a few cells show it
-    n_similar = sum(isinstance(cell, str) and bool(_LIKE_A_DATE.match(cell)) for cell in first)
-    if 2 * n_similar <= len(first):
+    if 2 * first.astype(str).str.match(_LIKE_A_DATE).sum() <= len(first):
         return None
-    counts: dict[str, int] = {}
-    for form in _FORMATS:
+    counts = {}
+    for form in _DATETIME_FORMATS:
         if 2 * _parse_datetimes(first, form).notna().sum() >= len(first):
-            counts[form] = int(_parse_datetimes(present, form).notna().sum())
+            counts[form] = _parse_datetimes(present, form).notna().sum()
     most = max(counts.values(), default=0)
     if most < 0.9 * len(present):
         return None
@@ -413,31 +405,33 @@ def find_datetime_format(series: Any, column: str) -> str | None:
     return found[0]
 
 
-def split_datetimes(series: Any, form: str) -> tuple[dict[str, Array], Mask]:
-    """Numbers of a datetime column, and which cells are malformed.
+def split_datetimes(series: Any, form: str) -> tuple[Any, Mask]:
+    """Numbers of a datetime column as a frame, and which cells are malformed.
 
     They are year, month, weekday (Monday is 0), days, and the hour if there are times. Days are
     counted from 1970, with fractions. A method that standardises its features sees days since the
     first.
     """
+    pandas = import_pandas()
     if series.dtype.kind == "M":
         when = series if series.dt.tz is None else series.dt.tz_convert("UTC").dt.tz_localize(None)
     else:
         # ISO 8601 cannot be mistaken for another format.
         when = _parse_datetimes(series, form)
         when = when.fillna(_parse_datetimes(series[when.isna()], _ISO))
-    since_1970 = when - import_pandas().Timestamp(0).as_unit("us")
-    days = since_1970.dt.total_seconds() / 86_400
-    parts = {
-        "year": when.dt.year,
-        "month": when.dt.month,
-        "weekday": when.dt.day_of_week,
-        "days": days,
-    }
+    since_1970 = when - pandas.Timestamp(0).as_unit("us")
+    parts = pandas.DataFrame(
+        {
+            "year": when.dt.year,
+            "month": when.dt.month,
+            "weekday": when.dt.day_of_week,
+            "days": since_1970.dt.total_seconds() / 86_400,
+        },
+        dtype=np.float64,
+    )
     if "%H" in form or "%I" in form:
-        parts["hour"] = (days % 1) * 24
-    numbers = {name: part.to_numpy(dtype=np.float64) for name, part in parts.items()}
-    return numbers, when.isna().to_numpy() & ~is_missing(series)
+        parts["hour"] = (parts["days"] % 1) * 24
+    return parts, when.isna().to_numpy() & ~is_missing(series)
 
 
 def _parse_datetimes(series: Any, form: str) -> Any:
@@ -451,4 +445,4 @@ def _parse_datetimes(series: Any, form: str) -> Any:
 
 def _has_times(when: Any) -> bool:
     present = when.dropna()
-    return bool((present != present.dt.normalize()).any())
+    return (present != present.dt.normalize()).any()

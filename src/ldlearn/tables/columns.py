@@ -1,6 +1,6 @@
 """Choosing columns: the one grammar of ``labels=``, ``features=``, ``--labels`` and ``--features``.
 
-============  =======================================================================================
+============  ======================================================================================
 ``age``       the column of this name, and no other
 ``emo_*``     every column whose name begins so
 ``x1:x20``    from one column to another in the order of the file, both included; an end may be left
@@ -9,12 +9,13 @@
 3, -1         from Python: a position counted from 0, or from the end
 slice(2, 5)   from Python: positions, as in a list
 a list        several of all these
-============  =======================================================================================
+============  ======================================================================================
 """
 
 from __future__ import annotations
 
 import csv
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,22 +56,15 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
     [1, 0]
     """
-    found: list[int] = []
+    found = []
     for part in _split_choice(names, choice):
         found += _find_part(names, part, option)
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
-    if len(set(found)) < len(found):
-        raise TableError(f"{option} names the column {names[_first_repeated(found)]!r} twice.")
+    position, count = Counter(found).most_common(1)[0]
+    if count > 1:
+        raise TableError(f"{option} names the column {names[position]!r} twice.")
     return found
-
-
-def _first_repeated(values: Iterable[Any]) -> Any:
-    seen = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
 
 
 def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
@@ -88,7 +82,8 @@ def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
         if find_columns(names, choice) == list(positions):  # else a name is read as something else
             return choice
     quoted = ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
-    return f"{quoted}," if quoted in names else quoted  # a name may hold the quotes themselves
+    # A name may hold the quotes themselves.
+    return quoted + "," * (quoted in names)
 
 
 class ColumnType(StrEnum):
@@ -108,8 +103,8 @@ class TableColumns:
     ----------
     labels, features : list of str
     types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of datetimes it
-        may be a mapping, to the format of each.
+        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of
+        datetimes it may be a mapping, to the format of each.
     id : str or None
     groups : str or None
         The column that names the groups of rows that belong together.
@@ -127,115 +122,107 @@ class TableColumns:
 
 def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> TableColumns:
     """Find the columns that are wanted: by name, prefix, range or position."""
-    found = {"labels": source.find(labels, "labels")}
+    found = defaultdict(list, labels=source.find(labels, "labels"))
     for role in ("features", "ignore", "id", "groups", *ColumnType):
         choice = getattr(options, role)
-        if _is_given(role, choice):
-            # Keys of a mapping are choices, too.
-            choice = list(choice) if isinstance(choice, Mapping) else choice
+        if isinstance(choice, Mapping):
+            choice = list(choice)
+        # A list of columns of a type may turn out empty.
+        if choice is not None and (np.size(choice) or role in ("features", "id", "groups")):
             found[role] = source.find(choice, role)
     names = source.names  # after `find`, which may have joined a file of labels
     for role in ("id", "groups"):
-        if len(found.setdefault(role, [])) > 1:
+        if len(found[role]) > 1:
             several = format_list([names[i] for i in found[role]])
             raise TableError(f"{role} must be one column, not {several}.")
-    others = {*found["labels"], *found["id"], *found["groups"]}
-    features = found.setdefault("features", source.default_features(others))
+    if not found["features"]:
+        others = {*found["labels"], *found["id"], *found["groups"]}
+        found["features"] = source.default_features(others)
     for disjoint in (
         ("labels", "id", "features"),
         ("labels", "groups", "features"),
         ("labels", "ignore"),
         tuple(ColumnType),
     ):
-        _check_disjoint(names, found, disjoint)
-    ignored = set(found.get("ignore", ()))
-    features = [i for i in features if i not in ignored]
+        seen: dict[int, str] = {}
+        for option in disjoint:
+            for i in found[option]:
+                if i in seen:
+                    raise TableError(
+                        f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one."
+                    )
+                seen[i] = option
+    ignored = set(found["ignore"])
+    features = [i for i in found["features"] if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
     types: dict[str, Any] = {}
     for role in ColumnType:
-        for i in set(found.get(role, ())).difference(features):
+        for i in set(found[role]).difference(features):
             raise TableError(f"{role} names {names[i]!r}, which is no feature.")
-        if role in found:
+        if found[role]:
             types[role] = [names[i] for i in found[role]]
     if isinstance(options.datetime, Mapping):
-        # A prefix may name several columns of one format.
-        types["datetime"] = {
-            names[i]: form
-            for choice, form in options.datetime.items()
-            for i in source.find(choice, "datetime")
-        }
+        types["datetime"] = {}
+        for choice, form in options.datetime.items():
+            # A prefix may name several columns of one format.
+            for i in source.find(choice, "datetime"):
+                types["datetime"][names[i]] = form
     return TableColumns(
         labels=[names[i] for i in found["labels"]],
         features=[names[i] for i in features],
         types=types,
-        id=names[found["id"][0]] if found["id"] else None,
-        groups=names[found["groups"][0]] if found["groups"] else None,
+        id=next((names[i] for i in found["id"]), None),
+        groups=next((names[i] for i in found["groups"]), None),
     )
-
-
-def _is_given(role: str, choice: Any) -> bool:
-    """Whether there is a choice at all; a list of columns of a type may turn out empty."""
-    if choice is None or role in ("features", "id", "groups"):
-        return choice is not None
-    return isinstance(choice, str | int | slice) or len(choice) > 0
-
-
-def _check_disjoint(
-    names: Sequence[str], found: Mapping[str, list[int]], options: Sequence[str]
-) -> None:
-    """Refuse a column that two options name."""
-    seen: dict[int, str] = {}
-    for option in options:
-        for i in found.get(option, ()):
-            if i in seen:
-                raise TableError(
-                    f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one."
-                )
-            seen[i] = option
 
 
 def find_columns_to_keep(
     source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]
 ) -> list[str]:
     """The columns that are written beside the degrees, the id aside; their names must be free."""
-    chosen = [] if keep is None else [source.names[i] for i in source.find(keep, "keep")]
-    if both := [name for name in chosen if name in labels]:
-        raise TableError(
-            f"keep names the label {both[0]!r}, and its degrees are written under that name."
-        )
-    return [name for name in chosen if name != id]
+    kept = []
+    for i in () if keep is None else source.find(keep, "keep"):
+        name = source.names[i]
+        if name in labels:
+            raise TableError(
+                f"keep names the label {name!r}, and its degrees are written under that name."
+            )
+        if name != id:
+            kept.append(name)
+    return kept
 
 
 def check_distinct(names: Sequence[str]) -> None:
     """Refuse a table with two columns of one name."""
-    if len(set(names)) < len(names):
-        raise TableError("two columns have this name; rename one.", column=_first_repeated(names))
+    for name, count in Counter(names).most_common(1):
+        if count > 1:
+            raise TableError("two columns have this name; rename one.", column=name)
 
 
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
     """Refuse a table that lacks columns the model was fitted on."""
     known = set(present)
-    if missing := [name for name in needed if name not in known]:
-        near = nearest_names(missing[0], known - set(needed), n=1)
-        perhaps = f"; is {near[0]!r} the column {missing[0]!r}? Then rename it" if near else ""
-        are = "columns are" if len(missing) > 1 else "column is"
-        raise TableError(f"{len(missing)} {kind} {are} missing: {format_list(missing)}{perhaps}.")
+    missing = [name for name in needed if name not in known]
+    if not missing:
+        return
+    are = "columns are" if len(missing) > 1 else "column is"
+    problem = f"{len(missing)} {kind} {are} missing: {format_list(missing)}"
+    for near in nearest_names(missing[0], known.difference(needed), n=1):
+        problem += f"; is {near!r} the column {missing[0]!r}? Then rename it"
+    raise TableError(f"{problem}.")
 
 
 def _split_choice(names: Sequence[str], choice: Any) -> list[Any]:
+    if choice is None:
+        return []
     # A column whose name holds commas is meant by that name.
     if isinstance(choice, str) and choice not in names:
-        return [
-            part.strip()
-            for part in next(csv.reader([choice], skipinitialspace=True), [])
-            if part.strip()
-        ]
+        parts = next(csv.reader([choice], skipinitialspace=True), [])
+        return list(filter(None, map(str.strip, parts)))
     if isinstance(choice, str | int | np.integer | slice):
         return [choice]
-    return (
-        [] if choice is None else list(choice)
-    )  # an index of a data frame is neither true nor false
+    return list(choice)
 
 
 def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
@@ -252,10 +239,6 @@ def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
         raise TableError(
             f"{option}: columns are chosen by name, prefix, range or position, got {part!r}."
         )
-    return _find_by_text(names, part, option)
-
-
-def _find_by_text(names: Sequence[str], part: str, option: str) -> list[int]:
     # First of all: a name may end in * or hold a colon.
     exact = [i for i, name in enumerate(names) if name == part]
     if len(exact) > 1:
@@ -270,10 +253,8 @@ def _find_by_text(names: Sequence[str], part: str, option: str) -> list[int]:
         )
     if ":" in part:
         first, _, last = part.partition(":")
-        start, stop = (
-            _find_range_end(names, first, 0, option),
-            _find_range_end(names, last, len(names) - 1, option),
-        )
+        start = _find_range_end(names, first, 0, option)
+        stop = _find_range_end(names, last, len(names) - 1, option)
         if start > stop:
             raise TableError(
                 f"{option}: in the range {part!r} the first column comes after the last."
@@ -297,16 +278,18 @@ def _missing_column_error(names: Sequence[str], part: str, option: str) -> Table
     advice = suggest_name(part, names, "the columns are")
     # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
-        advice = f"the only one is {format_list(names)}; of a text table --delimiter sets what separates columns."
+        advice = f"the only one is {format_list(names)}; "
+        advice += "of a text table --delimiter sets what separates columns."
     return TableError(f"{option}: there is no column {part!r}; {advice}")
 
 
 def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
-    found = {
-        f: [i for i, name in enumerate(names) if name.startswith(mark)] for f, mark in MARKS.items()
-    }
-    return {field: positions for field, positions in found.items() if positions}
+    found = {}
+    for kind, mark in MARKS.items():
+        if positions := [i for i, name in enumerate(names) if name.startswith(mark)]:
+            found[kind] = positions
+    return found
 
 
 def strip_mark(name: str, field: str) -> str:
@@ -316,11 +299,8 @@ def strip_mark(name: str, field: str) -> str:
 
 def mark_if_ambiguous(name: str, field: str) -> str:
     """A heading of which `strip_mark` makes ``name``, though it begins as if it had a mark."""
-    return (
-        name
-        if strip_mark(name, field) == name
-        else (FEATURE_MARK if field == "X" else MARKS[field]) + name
-    )
+    mark = FEATURE_MARK if field == "X" else MARKS.get(field, "")
+    return mark + name if name.startswith(mark) else name
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:
@@ -332,7 +312,7 @@ def sorted_labels(names: Iterable[str]) -> list[str]:
     (['1', '9', '10'], ['hill', 'sky'])
     """
     found = list(names)
-    return sorted(found, key=float) if all(is_number(name) for name in found) else sorted(found)
+    return sorted(found, key=float if all(map(is_number, found)) else None)
 
 
 def is_number(text: str) -> bool:

@@ -68,10 +68,10 @@ def compare_tables(
     check_choice("convention", convention, CONVENTIONS)
     D = _read_degrees(Input(truth, reading), labels, id)
     P = _read_degrees(Input(other, reading), labels, id)
-    if len(unmatched := D.columns.symmetric_difference(P.columns)):
-        owner = truth if unmatched[0] in D.columns else other
+    for label in D.columns.symmetric_difference(P.columns):
+        owner = truth if label in D.columns else other
         raise TableError(
-            f"{truth} and {other} must have the same label columns, but {unmatched[0]!r} is only "
+            f"{truth} and {other} must have the same label columns, but {label!r} is only "
             f"in {owner}; choose the labels, or name the id."
         )
     if id is None and len(D) != len(P):
@@ -81,8 +81,9 @@ def compare_tables(
     _check_rows_present(other, D.index.difference(P.index))
     _check_rows_present(truth, P.index.difference(D.index))
     P = P.loc[D.index, D.columns]
-    chosen = list(METRICS) if wants_all(metrics) else metrics
-    scores = score_all(D.to_numpy(), P.to_numpy(), chosen, convention=convention)  # type: ignore[arg-type]
+    if wants_all(metrics):
+        metrics = list(METRICS)
+    scores = score_all(D.to_numpy(), P.to_numpy(), metrics, convention=convention)  # type: ignore[arg-type]
     return TableComparison(len(D), list(D.columns), id, scores)
 
 
@@ -98,13 +99,12 @@ def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
     with open_table(input) as source:
         names = list(source.names)
         if labels is not None:
-            names = [source.names[i] for i in source.find(labels, "labels")]
-        wanted = list(names)
+            names = [names[i] for i in source.find(labels, "labels")]
+        index = None  # positions, because row numbers depend on the format
         if id is not None:
             check_columns(source.names, [id], "id")
             names = [name for name in names if name != id]
-            wanted = [*names, id]
-        frame = source.read(dict.fromkeys(wanted, "any"))
+        frame = source.read(dict.fromkeys(filter(None, [*names, id]), "any"))
         try:
             values = np.column_stack([to_numbers(frame[name], name) for name in names])
             found = TableLabels(names, values, frame.index)
@@ -113,8 +113,8 @@ def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             problem = f"{error.problem.rstrip('.')}; {advice}"
             raise TableError(problem, row=error.row, column=error.column) from None
-        # Positions instead of row numbers, which depend on the format.
-        index = None if id is None else _read_identifiers(frame[id], id)
+        if id is not None:
+            index = _read_identifiers(frame[id], id)
         return import_pandas().DataFrame(D, index=index, columns=names)
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from glob import glob
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +129,16 @@ def predict_parts(
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
         raise FileError(
-            f"On a cluster each file is predicted into a folder; {output!r} is not one, name one with -o."
+            f"On a cluster each file is predicted into a folder; {output!r} is not one, "
+            "name one with -o."
         )
     names = [Path(part).name for part in parts]
     if writing.to is not None:
         names = [f"{Path(part).stem}.{writing.to}" for part in parts]
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
         raise FileError(
-            f"Two files would be written to {repeated[0]!r}; predict them into different folders."
+            f"Two files would be written to {name!r}; predict them into different folders."
         )
     loaded = load_table_model(model)
     folder.mkdir(parents=True, exist_ok=True)
@@ -154,9 +155,9 @@ def predict_parts(
         written = runner.map_compute(
             _predict_part, parts, outputs, common=(loaded, id, writing, quiet)
         )
-    messages = [
-        f"{Path(table.output).name}: {text}" for table in written for text in table.messages
-    ]
+    messages = []
+    for table in written:
+        messages += [f"{Path(table.output).name}: {text}" for text in table.messages]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
 
 
@@ -164,7 +165,8 @@ def _find_parts(data: str) -> list[str]:
     found = sorted(glob(data))
     if not found:
         raise FileError(
-            f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'."
+            f"No file is called {data!r}; "
+            "with --scheduler, DATA is a pattern such as 'part-*.parquet'."
         )
     return [str(Path(name).resolve()) for name in found]
 
@@ -191,7 +193,9 @@ def _learn_columns(
                 )
             table.labels.check(estimator)
         frame = table.frame
-        frames.append(frame.to_frame() if isinstance(frame, SparseTable) else frame)
+        if isinstance(frame, SparseTable):
+            frame = frame.to_frame()
+        frames.append(frame)
     frame = import_pandas().concat(frames, ignore_index=True)
     if len(frame) > _PREPROCESSING_ROWS:
         frame = frame.sample(_PREPROCESSING_ROWS, random_state=0)
@@ -209,16 +213,17 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> list[Any]:
     # A name of its own instead of a hash of the content, and no search of the model for collections
     # inside.
     sent = delayed(model, pure=False, traverse=False)
-    read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
-
-    # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
-    def join(k: int, width: int, dtype: type) -> Any:
-        pick = delayed(itemgetter(k))
-        blocks = [da.from_delayed(pick(both), (np.nan, width), dtype) for both in read]
-        return da.concatenate(blocks, allow_unknown_chunksizes=True)
-
-    X = join(0, model.facts["transformed_features"], np.float64)
-    return [X, join(1, len(model.labels), np.int8)]
+    read = delayed(_read_part, pure=False, nout=2)
+    # How many rows a file has is known only when a worker has read it.
+    shape_of_X = (np.nan, model.facts["transformed_features"])
+    shape_of_Y = (np.nan, len(model.labels))
+    features = []
+    labels = []
+    for name in parts:
+        X, Y = read(name, sent)
+        features.append(da.from_delayed(X, shape_of_X, np.float64))
+        labels.append(da.from_delayed(Y, shape_of_Y, np.int8))
+    return [da.concatenate(blocks, allow_unknown_chunksizes=True) for blocks in (features, labels)]
 
 
 # What a worker does to a file.
@@ -227,7 +232,7 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> list[Any]:
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     with open_table(model.make_input(name, ReadingOptions(on_message=report_nothing))) as source:
-        frame = source.read(columns_to_read(source, model, model.labels))
+        frame = source.read(columns_to_read(source, model))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)
         labels.check_all_known("on a cluster every label is 0 or 1.")

@@ -246,7 +246,7 @@ def explain_row(
     coef, intercept = linear
     with open_table(loaded.make_input(data, reading)) as source:
         report = CellReport(source.decimal)
-        frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
+        frame = _find_row(source.chunks(columns_to_read(source, loaded, with_labels=False)), row)
     x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means
     each = import_pandas().DataFrame((coef - coef.mean(axis=0)).T * (x - means)[:, None])

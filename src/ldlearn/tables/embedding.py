@@ -45,13 +45,12 @@ class NamedEmbedding:
         """The embeddings of texts, a row each."""
         # Loose enough for another processor, which rounds otherwise.
         if not np.allclose(self._embed(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
-            raise TableError(
-                f"the embedding {self.name!r} gives other numbers than at the fit; install that version."
-            )
+            problem = f"the embedding {self.name!r} gives other numbers than at the fit"
+            raise TableError(f"{problem}; install that version.")
         # Equal texts get equal numbers, which batches of different lengths would round differently.
-        position = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-        rows = np.array([position[text] for text in texts], dtype=np.intp)
-        return np.asarray(self._embed(list(position))[rows])
+        positions: dict[str, int] = {}
+        rows = [positions.setdefault(text, len(positions)) for text in texts]
+        return self._embed(list(positions))[rows]
 
     def get_feature_names_out(self) -> list[str]:
         """Numbers have no names."""
@@ -59,9 +58,9 @@ class NamedEmbedding:
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         if self.name not in _imported:
-            advice = "if you trust that code, name it again (--embedding, or ldlearn.tables.import_embedding)"
             raise TableError(
-                f"the model needs the embedding {self.name!r:.80}, which is not part of it; {advice}."
+                f"the model needs the embedding {self.name!r:.80}, which is not part of it; if you "
+                "trust that code, name it again (--embedding, or ldlearn.tables.import_embedding)."
             )
         try:
             found = np.asarray(_imported[self.name](list(texts)), dtype=np.float64)
@@ -103,26 +102,25 @@ def import_embedding(name: str) -> NamedEmbedding:
         raise ParameterError(
             f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}."
         )
-    _imported[name] = (
-        _load_sentence_model(attribute) if module == _SENTENCES else _import_function(name)
-    )
+    import_function = _import_function
+    if module == _SENTENCES:
+        import_function = _load_sentence_model
+    _imported[name] = import_function(name)
     embedding = NamedEmbedding(name)
     embedding.probe = embedding._embed(_PROBE)
     return embedding
 
 
 def _load_sentence_model(name: str) -> Callable[[list[str]], Any]:
-    library = import_optional(
-        "sentence_transformers", None, f"Embeddings such as {_SENTENCES}:{name}"
-    )
+    library = import_optional("sentence_transformers", None, f"Embeddings such as {name}")
+    model = name.removeprefix(f"{_SENTENCES}:")
     try:
-        return _as_function(library.SentenceTransformer(name), name)
-    except (
-        Exception
-    ) as error:  # no such model, or no network: what is raised depends on the version
+        return _as_function(library.SentenceTransformer(model), model)
+    # No such model, or no network: what is raised depends on the version.
+    except Exception as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
         raise ParameterError(
-            f"The model {name!r} of {_SENTENCES} cannot be loaded ({reason})."
+            f"The model {model!r} of {_SENTENCES} cannot be loaded ({reason})."
         ) from None
 
 
@@ -139,7 +137,8 @@ def _import_function(name: str) -> Callable[[list[str]], Any]:
 
 
 def _as_function(found: Any, name: str) -> Callable[[list[str]], Any]:
-    found = found() if isinstance(found, type) else found
+    if isinstance(found, type):
+        found = found()
     for method in ("transform", "encode"):
         if hasattr(found, method):
             return getattr(found, method)

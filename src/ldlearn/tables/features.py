@@ -11,13 +11,12 @@ from sklearn.base import clone
 
 from ldlearn._messages import format_list
 from ldlearn.core.scaling import column_moments, to_dense
-from ldlearn.core.simplex import Array, Indices
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     WORD,
     CellReport,
     ColumnTypes,
-    check_malformed,
     columns_by_type,
     split_datetimes,
 )
@@ -103,21 +102,23 @@ class TablePreprocessing:
         numbers = tuple(name for name in cleaned.columns if name not in others)
         moments = [_moments(values) for values, _ in _number_blocks(cleaned, numbers)]
         medians, means, scales = np.hstack([np.empty((3, 0)), *moments])
-        modes = [_most_frequent(cleaned[name]) for name in categorical]
+        modes = []
         categories = []
-        for name, mode in zip(categorical, modes, strict=True):
+        for name in categorical:
+            mode = _most_frequent(cleaned[name])
+            modes.append(mode)
             categories.append(sorted({*cleaned[name].dropna(), mode}))
         encoders = {name: _fit_encoder(cleaned[name], name, embedding) for name in texts}
         learned = (medians, means, scales, modes, categories, encoders)
         preprocessing = cls(numbers, categorical, texts, *learned, feature_means=np.empty(0))
-        parts = preprocessing._encode(cleaned, None)
-        size = sum(part.shape[0] * part.shape[1] for part in parts)
-        n_nonzero = sum(part.nnz if issparse(part) else part.size for part in parts)
+        parts = preprocessing._encode(cleaned, CellReport())
+        n_features = sum(part.shape[1] for part in parts)
+        n_stored = sum(part.size for part in parts)
         # A sparse table stays sparse: made dense, it may not fit into memory.
-        is_sparse = sparse and n_nonzero < SPARSE_BELOW * size
+        is_sparse = sparse and n_stored < SPARSE_BELOW * n_features * len(cleaned)
         preprocessing.sparse = is_sparse or isinstance(cleaned, SparseTable)
         X = preprocessing._join(parts)
-        preprocessing.feature_means = np.asarray(X.mean(axis=0), dtype=np.float64)
+        preprocessing.feature_means = X.mean(axis=0)
         return preprocessing, X
 
     @property
@@ -125,7 +126,7 @@ class TablePreprocessing:
         """Whether an embedding that the user names makes the features of some texts."""
         return any(isinstance(encoder, NamedEmbedding) for encoder in self.encoders.values())
 
-    def transform(self, cleaned: Any, report: CellReport | None = None) -> Any:
+    def transform(self, cleaned: Any, report: CellReport) -> Any:
         """The features of the rows of a cleaned table: an array, or a CSR matrix.
 
         Categories that training did not have are added to ``report``.
@@ -149,29 +150,31 @@ class TablePreprocessing:
             names += [(name, f"{name}: {word}") for word in words]
         return names
 
-    def _encode(self, cleaned: Any, report: CellReport | None) -> list[Any]:
+    def _encode(self, cleaned: Any, report: CellReport) -> list[Any]:
         parts = []
         for handler in HANDLERS.values():
             if handler.encode is not None:
                 parts += handler.encode(self, cleaned, report)
         return parts
 
-    def _encode_numbers(self, cleaned: Any, report: CellReport | None) -> list[Any]:
+    def _encode_numbers(self, cleaned: Any, report: CellReport) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
         return [self._scale(*block) for block in _number_blocks(cleaned, self.numbers)]
 
-    def _encode_categories(self, cleaned: Any, report: CellReport | None) -> list[Any]:
+    def _encode_categories(self, cleaned: Any, report: CellReport) -> list[Any]:
         parts = []
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
+            column = cleaned[name]
             known = import_pandas().Index(values, dtype=object)
-            codes = np.asarray(known.get_indexer(cleaned[name].where(cleaned[name].notna(), mode)))
-            parts.append(_one_hot(codes, len(values)))
-            if report is not None:
-                report.add(report.unseen, cleaned[name], name, codes < 0)
+            codes = known.get_indexer(column.where(column.notna(), mode))
+            report.add(report.unseen, column, name, codes < 0)
+            rows = np.flatnonzero(codes >= 0)
+            ones = (np.ones(len(rows)), (rows, codes[rows]))
+            parts.append(csr_array(ones, shape=(len(codes), len(values))))
         return parts
 
-    def _encode_texts(self, cleaned: Any, report: CellReport | None) -> list[Any]:
+    def _encode_texts(self, cleaned: Any, report: CellReport) -> list[Any]:
         return [each.transform(cleaned[name].tolist()) for name, each in self.encoders.items()]
 
     def _scale(self, values: Any, which: slice) -> Any:
@@ -265,21 +268,15 @@ def _median(values: Array) -> float:
     half = len(values) // 2
     values.partition(half)
     if len(values) % 2:
-        return float(values[half])
-    return float((values[:half].max() + values[half]) / 2)
+        return values[half]
+    return (values[:half].max() + values[half]) / 2
 
 
 def _most_frequent(series: Any) -> str:
     """The most frequent text, of several the first; "missing" beside a single value."""
     if series.nunique() == 1 and series.isna().any():
         return "missing"
-    return str(min(series.mode(), default=""))
-
-
-def _one_hot(codes: Indices, width: int) -> Any:
-    known = np.flatnonzero(codes >= 0)
-    ones = (np.ones(len(known)), (known, codes[known]))
-    return csr_array(ones, shape=(len(codes), width))
+    return min(series.mode(), default="")
 
 
 @dataclass
@@ -327,7 +324,7 @@ def _vectorizer(**options: Any) -> Any:
 def _fit_encoder(texts: Any, column: str, embedding: Any) -> Any:
     if isinstance(embedding, NamedEmbedding):
         return embedding
-    encoder: Any = TfidfEncoder if embedding is None else clone(embedding)
+    encoder = TfidfEncoder if embedding is None else clone(embedding)
     try:
         return encoder.fit(texts.tolist())
     except ValueError as error:
@@ -340,14 +337,11 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
         numeric = types.select(ColumnType.NUMERIC)
         sparse = table.take_columns([name for name in numeric if name in table.column_positions])
         _check_sparse(sparse)
-        rest = {
-            name: types.columns[name]
-            for name in types.columns
-            if name not in sparse.column_positions
-        }
-        return replace(
-            sparse, frame=clean_features(table.frame, replace(types, columns=rest), report)
-        )
+        rest = dict(types.columns)
+        for name in sparse.names:
+            del rest[name]
+        frame = clean_features(table.frame, replace(types, columns=rest), report)
+        return replace(sparse, frame=frame)
     parts = []
     for type_, handler in HANDLERS.items():
         if names := types.select(type_):
@@ -355,7 +349,7 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     if len(parts) == 1:
         return parts[0]
     pandas = import_pandas()
-    return pandas.concat(parts, axis=1) if parts else pandas.DataFrame(index=table.index)
+    return pandas.concat([pandas.DataFrame(index=table.index), *parts], axis=1)
 
 
 def _check_sparse(table: SparseTable) -> None:
@@ -363,13 +357,13 @@ def _check_sparse(table: SparseTable) -> None:
     # Not the reverse, which NaN would pass.
     bad = ~(np.abs(table.matrix.data) <= _MAX_NUMBER)
     if bad.any():
-        k = int(np.argmax(bad))
-        row = int(np.searchsorted(table.matrix.indptr, k, side="right")) - 1
-        problem = f"{table.matrix.data[k]:g} is no number that can be computed with"
+        first = np.argmax(bad)
+        row = np.searchsorted(table.matrix.indptr, first, side="right") - 1
+        problem = f"{table.matrix.data[first]:g} is no number that can be computed with"
         raise TableError(
             f"{problem}; a sparse matrix has none missing.",
             row=table.index[row],
-            column=table.names[table.matrix.indices[k]],
+            column=table.names[table.matrix.indices[first]],
         )
 
 
@@ -386,7 +380,7 @@ def _clean_numbers(table: Any, names: Sequence[str], types: ColumnTypes, report:
         for j, name in enumerate(names):
             unit = None if units is None else units.get(name, "")
             values[:, j] = report.read_numbers(chosen[name], name, unit)
-    bad = (values > _MAX_NUMBER) | (values < -_MAX_NUMBER)
+    bad = np.abs(values) > _MAX_NUMBER
     if bad.any():
         i, j = np.argwhere(bad)[0]
         size = "too large to compute with" if np.isfinite(values[i, j]) else "not a finite number"
@@ -399,16 +393,15 @@ def _clean_numbers(table: Any, names: Sequence[str], types: ColumnTypes, report:
 def _clean_datetimes(
     table: Any, names: Sequence[str], types: ColumnTypes, report: CellReport
 ) -> Any:
-    columns: dict[str, Array] = {}
+    frames = []
     for name in names:
         form = types.formats[name]
-        numbers, malformed = split_datetimes(table[name], form)
+        parts, malformed = split_datetimes(table[name], form)
         example = f"{date(2024, 3, 31):{form}}"
         advice = f"dates were written as {example} in training; write them so, or as 2024-03-31."
-        check_malformed(table[name], name, malformed, advice)
-        report.add(report.malformed, table[name], name, malformed)
-        columns |= {f"{name} ({part})": values for part, values in numbers.items()}
-    return import_pandas().DataFrame(columns, index=table.index)
+        report.add_malformed(table[name], name, malformed, advice)
+        frames.append(parts.add_prefix(f"{name} (").add_suffix(")"))
+    return import_pandas().concat(frames, axis=1)
 
 
 def _clean_categories(
@@ -428,7 +421,7 @@ class _Handler(NamedTuple):
     description: str
     clean: Callable[[Any, Sequence[str], ColumnTypes, CellReport], Any]
     # Features of cleaned columns; None if these are encoded with the numbers.
-    encode: Callable[[TablePreprocessing, Any, CellReport | None], list[Any]] | None
+    encode: Callable[[TablePreprocessing, Any, CellReport], list[Any]] | None
     # Nodes of an ONNX graph; None if ONNX cannot read such columns.
     export: Callable[[TablePreprocessing, Any], list[str]] | None = None
 
@@ -465,7 +458,8 @@ HANDLERS = {
 def summarize_columns(cleaned: Any, types: ColumnTypes, report: CellReport) -> dict[str, Any]:
     """Types of the feature columns, how many values are missing, and what users should know."""
     frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
-    missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
+    counts = frame.isna().sum()
+    missing = counts[counts > 0].to_dict()
     messages = report.messages()
     for reason, names in columns_by_type(types.left_out).items():
         messages.append(f"Columns left out ({reason}): {format_list(names)}.")

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.row_groups import Groups, hash_rows, join_groups
+from ldlearn.core.simplex import Indices
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     CellReport,
     ColumnTypes,
     check_categories,
-    describe_doubtful_numbers,
     describe_types,
     find_column_types,
 )
@@ -34,8 +34,6 @@ from ldlearn.tables.options import ColumnOptions, Columns
 from ldlearn.tables.source import Kind, SparseTable
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import read_groups
-
-RowNumbers = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class LabelledTable:
         name = self.columns.groups
         return None if name is None else read_groups(self.frame[name])
 
-    def take(self, rows: RowNumbers) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
 
@@ -85,21 +83,15 @@ class LabelledTable:
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
-            given = self.columns.types
-            types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
-            frame = _dense_columns(table)
-            numeric = types.select(ColumnType.NUMERIC)
-            inferred = set(numeric).difference(given.get("numeric", ()))
-            doubtful = [name for name in numeric if name in inferred and name in frame]
-            report.columns |= describe_doubtful_numbers(frame, doubtful)
+            columns = self.columns
+            types = find_column_types(table, columns.features, columns.types, report)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
         check_categories(cleaned, types.select(ColumnType.CATEGORICAL))
         if types.units is None:
-            units = {name: unit for name, unit in report.units.items() if unit}
-            types = replace(types, units=units)
+            types = replace(types, units=report.units)
         return cleaned, types, report
 
 
@@ -111,7 +103,9 @@ def read_labelled(
     keep: Columns = None,
 ) -> LabelledTable:
     """Read the columns of a file or a data frame that are wanted, and its labels."""
-    only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
+    only = labels
+    if isinstance(labels, list | tuple) and len(labels) == 1:
+        only = labels[0]
     list_column = only if isinstance(only, str) else None
     label_file = find_label_file(labels)
     input = Input(table, reading, label_file=label_file, list_column=list_column)
@@ -130,9 +124,7 @@ def read_labelled(
         for type_, names in columns.types.items():
             if type_ is not ColumnType.NUMERIC:
                 kinds |= dict.fromkeys(names, "text")
-        for name in (columns.id, columns.groups):
-            if name is not None:
-                kinds[name] = "text"
+        kinds |= dict.fromkeys(filter(None, [columns.id, columns.groups]), "text")
         table = source.read(kinds, sparse=True)
         table = _reread_mixed_columns(table, columns.features, input)
         found = _read_labels(table, columns, input, source.budget, options)
@@ -143,30 +135,20 @@ def read_labelled(
     return found
 
 
-def _dense_columns(table: Any) -> Any:
-    """The columns that a sparse table keeps as a frame; or the whole frame."""
-    return table.frame if isinstance(table, SparseTable) else table
-
-
 def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> Any:
     """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5."""
-    frame = _dense_columns(table)
-    of_objects = set(frame.columns[frame.dtypes == object])
-    mixed = [
-        name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])
-    ]
+    frame = table.frame if isinstance(table, SparseTable) else table
+    mixed = []
+    for name in frame.columns[frame.dtypes.eq(object)].intersection(features):
+        # So many texts cannot be malformed numbers.
+        if 0.1 < frame[name].dropna().map(type).eq(str).mean() < 1:
+            mixed.append(name)
     # A pipe is read only once.
     if not mixed or not (input.has_path and os.path.isfile(input.table)):
         return table
     silent = replace(input.reading, on_message=report_nothing)
     with open_table(replace(input, reading=silent), "reading") as source:
         return table.assign(**source.read(dict.fromkeys(mixed, "text")))
-
-
-def _mixes_numbers_and_texts(series: Any) -> bool:
-    """Whether a column holds numbers, and so many texts that they cannot be malformed numbers."""
-    texts = series.dropna().map(lambda cell: isinstance(cell, str))
-    return bool(0.1 < texts.mean() < 1)
 
 
 def _read_labels(
@@ -194,9 +176,8 @@ def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
     Also returns the number of rows that repeat an earlier row.
     """
     keys = hash_rows(X)
-    n_repeated = len(keys) - len(np.unique(keys))
-    groups = join_groups(keys) if named is None else join_groups(keys, named)
-    return groups, n_repeated
+    groups = join_groups(keys, keys if named is None else named)
+    return groups, len(keys) - len(np.unique(keys))
 
 
 def describe_repeated_rows(n_repeated: int, n_rows: int) -> list[str]:
@@ -246,13 +227,16 @@ class PreparedTable:
         """Number of rows."""
         return len(self.frame)
 
-    def take(self, rows: RowNumbers) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Some of the rows."""
-        of_rows = {name: getattr(self, name) for name in ("Y", "D", "counts", "groups")}
-        taken = {name: values[rows] for name, values in of_rows.items() if values is not None}
+        taken = {}
+        for name in ("Y", "D", "counts", "groups"):
+            values = getattr(self, name)
+            if values is not None:
+                taken[name] = values[rows]
         return replace(self, frame=self.frame.iloc[rows], **taken)
 
-    def features(self, train: RowNumbers, *others: RowNumbers, sparse: bool = False) -> list[Any]:
+    def features(self, train: Indices, *others: Indices, sparse: bool = False) -> list[Any]:
         """The features of several sets of rows, by a preprocessing fitted on the first.
 
         They are arrays; CSR matrices if they may be ``sparse`` and few of the features are not 0.
@@ -261,7 +245,10 @@ class PreparedTable:
         if isinstance(frame, SparseTable) and not sparse:
             frame = frame.to_frame()
         preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.types, sparse=sparse)
-        return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
+        parts = [X]
+        for rows in others:
+            parts.append(preprocessing.transform(frame.iloc[rows], CellReport()))
+        return parts
 
 
 def prepare_table(

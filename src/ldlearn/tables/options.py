@@ -63,9 +63,9 @@ class ColumnOptions(LabelOptions):
         categories, prose; it is left out if it has the same value in every row, and refused if it
         looks like an identifier.
     numeric, categorical, datetime, text, ignore : str or sequence, optional
-        Features to be taken for numbers, for categories (codes), for datetimes or for prose, or left
-        out, whatever they look like. ``datetime`` may be a mapping of columns to forms such as
-        ``"%d/%m/%Y"``.
+        Features to be taken for numbers, for categories (codes), for datetimes or for prose, or
+        left out, whatever they look like. ``datetime`` may be a mapping of columns to forms such
+        as ``"%d/%m/%Y"``.
     id : str, optional
         The identifier column.
     groups : str, optional

@@ -18,7 +18,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import ColumnType, check_columns, find_columns_to_keep
+from ldlearn.tables.columns import check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, ReadingOptions, find_label_file, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
@@ -26,6 +26,7 @@ from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.options import (
     ColumnOptions,
     Columns,
+    LabelOptions,
     RowOptions,
     WritingOptions,
     given_options,
@@ -37,7 +38,6 @@ from ldlearn.tables.table_fit import (
     held_out_scores,
     report_assumed_zeros,
 )
-from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.training_rows import share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
@@ -107,7 +107,7 @@ def predict_table(
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], writing)
     input = loaded.make_input(data, reading)
-    return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
+    return _write_in_chunks(input, loaded, loaded.predict, writer, id)
 
 
 def enhance_table(
@@ -141,17 +141,9 @@ def enhance_table(
     loaded = load_table_model(model)
     with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
-
-    def with_labels(frame: Any) -> Any:
-        found = loaded.read_labels(frame, columns.blank)
-        found, rows = found.handle_empty_rows(columns.empty_rows)
-        return frame.iloc[rows].assign(**dict(zip(loaded.labels, found.values.T, strict=True)))
-
+    enhance = partial(loaded.enhance, blank=columns.blank, empty_rows=columns.empty_rows)
     input = loaded.make_input(data, reading, labels)
-    enhance = partial(loaded.enhance, blank=np.nan)  # what is still empty is unknown
-    written = _write_in_chunks(
-        input, loaded, enhance, loaded.labels, writer, columns.id, with_labels
-    )
+    written = _write_in_chunks(input, loaded, enhance, writer, columns.id, with_labels=True)
     if loaded.facts.get("label_kind") == "degrees":
         written.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return written
@@ -216,8 +208,7 @@ def evaluate_table(
     *,
     metrics: Sequence[str] | str | None = None,
     labels: str | None = None,
-    kind: str = "auto",
-    blank: float | None = None,
+    cells: LabelOptions = LabelOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
@@ -232,11 +223,9 @@ def evaluate_table(
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
     labels : str, optional
         A NumPy file of the labels, if the table is one of features only.
-    kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold. The shares of counts of votes are degrees, and a row counts as
+    cells : LabelOptions, optional
+        How label cells are read. The shares of counts of votes are degrees, and a row counts as
         often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
-    blank : float, optional
-        Value of empty label cells; see `LabelOptions`.
     reading : ReadingOptions, optional
     """
     if metrics is not None and not wants_all(metrics):
@@ -245,56 +234,40 @@ def evaluate_table(
     _check_label_file(labels)
     loaded = load_table_model(model)
     input = loaded.make_input(data, reading, labels)
-    truths = []
-    predictions = []
-    by_classifier = []
-    rows: list[Any] = []
-    key_chunks = []
-    group_chunks = []
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        grouped = _find_groups_column(source, loaded)
-        for frame in source.chunks(columns_to_read(source, loaded, loaded.labels, kept=grouped)):
-            truths.append(loaded.read_labels(frame, blank, kind).values)
-            X = loaded.transform(frame, report)
-            predictions.append(loaded.estimator.predict(X))
-            if loaded.classifier is not None:
-                by_classifier.append(loaded.classifier.predict(X))
-            rows.extend(frame.index)
-            key_chunks.append(hash_rows(X))
-            group_chunks += [frame[name] for name in grouped]
-        if not rows:
-            raise TableError("the table has no rows.")
-        found_labels = TableLabels(loaded.labels, np.concatenate(truths), rows, kind)
+        grouped = _find_groups_column(source, loaded, None)
+        frame = source.read(columns_to_read(source, loaded, grouped), sparse=True)
+        found_labels = loaded.read_labels(frame, cells.blank, cells.kind)
         truth, weights, logical, messages = found_labels.to_truth()
+        X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
-    keys = np.concatenate(key_chunks)
-    groups = join_groups(keys)
-    if group_chunks:
-        groups = join_groups(keys, read_groups(import_pandas().concat(group_chunks)))
+    keys = hash_rows(X)
+    by_classifier = None
+    if loaded.classifier is not None:
+        by_classifier = loaded.classifier.predict(X)
     found = score_with_baselines(
         truth,
-        np.concatenate(predictions),
+        loaded.estimator.predict(X),
         np.asarray(loaded.facts["mean_distribution"]),
-        np.concatenate(by_classifier) if by_classifier else None,
+        by_classifier,
         logical,
         metrics,
         weights,
-        groups,
+        join_groups(keys, *(read_groups(frame[name]) for name in grouped)),
     )
-    better = found["better_than_baselines"]
-    warnings = [
-        "" if better else "The predictions are no better than one prediction for all rows.",
-        describe_classifier(found, logical),
-        _describe_training_rows(loaded, input, keys, found["scores"]),
-    ]
+    warnings = []
+    if not found["better_than_baselines"]:
+        warnings.append("The predictions are no better than one prediction for all rows.")
+    warnings.append(describe_classifier(found, logical))
+    warnings.append(_describe_training_rows(loaded, input, keys, found["scores"]))
     return Evaluation(
         found["rows"],
         "0/1 labels" if logical else "true degrees",
         found["scores"],
-        better,
-        [text for text in warnings if text],
+        found["better_than_baselines"],
+        list(filter(None, warnings)),
         messages + report.messages(),
     )
 
@@ -321,9 +294,10 @@ def _describe_training_rows(
     else:
         return ""
     held_out = {score.name: score.model for score in held_out_scores(model.facts)}
-    common = [
-        f"{score.title} {held_out[score.name]:.4f}" for score in scores if score.name in held_out
-    ]
+    common = []
+    for score in scores:
+        if score.name in held_out:
+            common.append(f"{score.title} {held_out[score.name]:.4f}")
     if not common:
         return f"{finding}; it has none of held-out rows."
     return f"{finding}; on held-out rows the model had {', '.join(common)}."
@@ -333,64 +307,64 @@ def _write_in_chunks(
     input: Input,
     model: TableModel,
     apply: Callable[..., Any],
-    labels: tuple[str, ...],
     writer: Writer,
     id: str | None,
-    prepare: Callable[[Any], Any] = lambda frame: frame,
+    with_labels: bool = False,
 ) -> WrittenTable:
-    """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
+    """Apply a model to a table in chunks, which have label columns if ``with_labels``."""
     count = 0
-    n_labels = len(model.labels)
-    uncertainty = Uncertainty(model.labels, writer.options)
-    uncertainty.check(model.estimator, "enhance" if labels else "predict")
+    labels = model.labels
+    uncertainty = Uncertainty(labels, writer.options)
+    uncertainty.check(model.estimator, "enhance" if with_labels else "predict")
     ids: list[Any] = []
     # What an estimator warns of for every chunk is reported once.
     warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
     with warned as caught, open_table(input) as source:
         report = CellReport(source.decimal)
         id = _find_id_column(source, model, id)
-        kept = find_columns_to_keep(source, writer.options.keep, id, model.labels)
-        kinds = columns_to_read(source, model, labels, id, kept)
+        kept = find_columns_to_keep(source, writer.options.keep, id, labels)
+        kinds = columns_to_read(source, model, [id, *kept], with_labels)
 
         def tables() -> Iterator[Any]:
             nonlocal count
-            for frame in map(prepare, source.chunks(kinds)):
-                count += len(frame)
-                if labels and id is not None:  # predict needs constant memory
-                    ids.append(frame[id])
+            for frame in source.chunks(kinds):
                 degrees = apply(frame, report, uncertainty=uncertainty)
-                yield writer.arrange_columns(frame, degrees, id, kept, n_labels)
+                if len(degrees) < len(frame):
+                    frame = frame.iloc[frame.index.get_indexer(degrees.index)]
+                count += len(frame)
+                if with_labels and id is not None:  # predict needs constant memory
+                    ids.append(frame[id])
+                yield writer.arrange_columns(frame, degrees, id, kept, len(labels))
             if not count:  # a table without rows still has columns
                 pandas = import_pandas()
                 frame = pandas.DataFrame(columns=list(kinds))
-                names = [*model.labels, *uncertainty.names]
-                degrees = pandas.DataFrame(columns=names, dtype=float)
-                yield writer.arrange_columns(frame, degrees, id, kept, n_labels)
+                degrees = pandas.DataFrame(columns=[*labels, *uncertainty.names], dtype=float)
+                yield writer.arrange_columns(frame, degrees, id, kept, len(labels))
 
-        write_table(writer.output, tables(), model.labels, writer.format, raw=writer.options.raw)
+        write_table(writer.output, tables(), labels, writer.format, raw=writer.options.raw)
     messages = report.messages()
     if ids:
         messages += describe_repeated(import_pandas().concat(ids))
     messages += dict.fromkeys(str(each.message) for each in caught or ())
-    return WrittenTable(count, list(model.labels), writer.output, messages)
+    return WrittenTable(count, list(labels), writer.output, messages)
 
 
 def columns_to_read(
     source: Source,
     model: TableModel,
-    labels: tuple[str, ...],
-    id: str | None = None,
-    kept: Sequence[str] = (),
+    beside: Sequence[str | None] = (),
+    with_labels: bool = True,
 ) -> dict[str, Kind]:
-    """The columns to read; missing ones are an error."""
+    """The columns that a model needs and those ``beside`` them; missing ones are an error."""
     check_columns(source.names, model.features, "feature")
-    if labels and model.label_list is not None and model.label_list.column in source.names:
-        labels = (model.label_list.column,)
-    check_columns(source.names, labels, "label")
-    kinds: dict[str, Kind] = dict.fromkeys(kept if id is None else [id, *kept], "text")
-    for name, type_ in model.types.columns.items():
-        kinds[name] = "any" if type_ is ColumnType.NUMERIC else "text"
-    return kinds | dict.fromkeys(labels, "any")
+    kinds: dict[str, Kind] = dict.fromkeys(filter(None, beside), "text")
+    kinds |= dict.fromkeys(model.features, "text")
+    kinds |= dict.fromkeys(model.numeric, "any")
+    if with_labels:
+        labels = model.label_columns(source.names)
+        check_columns(source.names, labels, "label")
+        kinds |= dict.fromkeys(labels, "any")
+    return kinds
 
 
 def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
@@ -403,10 +377,10 @@ def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | 
     return id
 
 
-def _find_groups_column(source: Source, model: TableModel, groups: str | None = None) -> list[str]:
+def _find_groups_column(source: Source, model: TableModel, groups: str | None) -> list[str]:
     """The column of groups: that which is given, or that of the model if the table has it."""
     if groups is None:
-        return [model.groups] if model.groups in source.names else []
+        return [name for name in source.names if name == model.groups]
     check_columns(source.names, [groups], "groups")
     return [groups]
 
@@ -480,18 +454,13 @@ def read_model_rows(
     with open_table(input) as source:
         report = CellReport(source.decimal)
         id = _find_id_column(source, model, rows.id)
-        label_columns = set(model.labels)
-        if model.label_list is not None:
-            label_columns.add(model.label_list.column)
-        has_labels = not label_columns.isdisjoint(source.names)
+        has_labels = not set(source.names).isdisjoint(model.label_columns(source.names))
         shown = find_columns_to_keep(source, rows.keep, id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         grouped = _find_groups_column(source, model, groups)
-        others = [name for name in shown if name not in model.features] + grouped
-        wanted = model.labels if has_labels else ()
-        frame = source.read(columns_to_read(source, model, wanted, id, others))
+        kinds = columns_to_read(source, model, [id, *shown, *grouped], has_labels)
+        frame = source.read(kinds)
         X = model.transform(frame, report)
-        predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
         labels = degrees = n_votes = None
         recovered = np.zeros(len(frame), dtype=bool)
         messages: list[str] = []
@@ -513,7 +482,7 @@ def read_model_rows(
         names=as_strings(frame.index.to_series() if id is None else frame[id]),
         cells=frame[shown],
         X=X,
-        predicted=predicted,
+        predicted=model.estimator.predict(X),
         labels=labels,
         degrees=degrees,
         n_votes=n_votes,
@@ -542,9 +511,8 @@ def label_losses(P: Array, labels: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> label_losses(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(
-    ...     4
-    ... )  # ln 2
+    >>> P = np.full((2, 2), 0.5)
+    >>> label_losses(P, np.eye(2)).round(4)  # ln 2
     array([[0.6931, 0.6931],
            [0.6931, 0.6931]])
     """
@@ -554,4 +522,4 @@ def label_losses(P: Array, labels: Array) -> Array:
     losses = vote_losses(logP + log_rate, Y.astype(np.float64))
     if observed is not None:
         losses = np.where(observed, losses, np.nan)
-    return np.asarray(losses, dtype=np.float64)
+    return losses

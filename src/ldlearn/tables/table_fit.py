@@ -141,6 +141,7 @@ def _fit_and_validate(
         warnings.simplefilter("always")
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
     found: dict[str, Any] | str = "none were asked for"
+    scores = []
     if holdout > 0:
         if targets.kind == "0/1":
             model.classifier = _fit_plain_classifier(
@@ -149,10 +150,11 @@ def _fit_and_validate(
         groups, _ = find_groups(X, table.named_groups)
         found = _score_held_out(table, model, targets, groups, embedding, holdout, seed)
     if isinstance(found, str):
-        scores = [f"The model was not validated on held-out rows: {found}."]
+        scores.append(f"The model was not validated on held-out rows: {found}.")
     else:
         model.facts["holdout"] = found
-        scores = [] if found["better_than_baselines"] else [describe_signal(found)]
+        if not found["better_than_baselines"]:
+            scores.append(describe_signal(found))
         scores.append(describe_classifier(found))
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
@@ -197,7 +199,7 @@ def _score_held_out(
             )
             report = CellReport(table.input.reading.dialect.decimal)
             X_test = part.transform(table.frame.iloc[test], report)
-            P = np.asarray(part.estimator.predict(X_test))
+            P = part.estimator.predict(X_test)
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a
     # model.
     except ValueError as error:
@@ -207,10 +209,11 @@ def _score_held_out(
     T_test = targets.truth[test]
     if len(np.unique(groups[test][scorable_rows(T_test, logical)])) < 2:
         return "hardly any of them has a label that is known"
-    by_classifier = None
+    by_classifier = classifier = None
     if model.classifier is not None:
         classifier = _fit_plain_classifier(model.estimator, X, T, training_table.named_groups)
-        by_classifier = None if classifier is None else classifier.predict(X_test)
+    if classifier is not None:
+        by_classifier = classifier.predict(X_test)
     found = score_with_baselines(
         T_test, P, mean_distribution(T), by_classifier, logical, groups=groups[test]
     )
@@ -270,12 +273,18 @@ def describe_signal(held: dict[str, Any]) -> str:
         rows += f" in {held['groups']:,} groups"
     finding = "the predictions are{} better than the same mean distribution for every row"
     less_likely = ""
-    if held["likelihood_gain"] is not None:
+    likelihood_gain = held["likelihood_gain"]
+    if likelihood_gain is not None:
         finding = (
             "labels are{} likelier if one prediction for all rows is moved towards the predictions"
             f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
         )
-        less_likely = _describe_lower_likelihood(held)
+        likelihood_error = held["likelihood_error"]
+        if clearly_better(-likelihood_gain, likelihood_error, held["groups"]):
+            less_likely = (
+                "less likely under the predictions than under the mean of the training rows (log-"
+                f"likelihood per row {likelihood_gain:+.3f}, standard error {likelihood_error:.3f})"
+            )
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
     if gain == error == 0:
@@ -285,38 +294,29 @@ def describe_signal(held: dict[str, Any]) -> str:
             f"Informative features, but: on {rows} {finding.format('')} and {less_likely}. "
             "Differences between rows may be exaggerated."
         )
-    also = f" Labels are {less_likely}." if less_likely else ""
     if gain > error:
         chance = "but the difference may be chance; use more rows."
-        return f"Not significant: on {rows} {finding.format('')}, {chance}{also}"
-    unreliable = "Differences between rows are not reliable."
-    return f"Uninformative features: on {rows} {finding.format(' no')}. {unreliable}{also}"
-
-
-def _describe_lower_likelihood(held: dict[str, Any]) -> str:
-    gain = held["likelihood_gain"]
-    error = held["likelihood_error"]
-    if not clearly_better(-gain, error, held["groups"]):
-        return ""
-    return (
-        "less likely under the predictions than under the mean of the training rows"
-        f" (log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
-    )
+        verdict = f"Not significant: on {rows} {finding.format('')}, {chance}"
+    else:
+        unreliable = "Differences between rows are not reliable."
+        verdict = f"Uninformative features: on {rows} {finding.format(' no')}. {unreliable}"
+    return f"{verdict} Labels are {less_likely}." if less_likely else verdict
 
 
 def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
     """Warnings about labels that are constant or positive in few rows."""
     positive = (T > 0).sum(axis=0)
     observed = (~np.isnan(T)).sum(axis=0)
-    found = {"Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0}
+    never = "Labels never seen (positive in no row, so their degrees mean nothing)"
+    always = (
+        "Labels always positive (1 wherever they are known; "
+        "use --blank 0 if an empty cell means no)"
+    )
+    rare = f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are unreliable)"
+    found = {never: positive == 0}
     if are_logical(T):
-        found[
-            "Labels always positive (1 wherever they are known; "
-            "use --blank 0 if an empty cell means no)"
-        ] = (positive == observed) & (observed > 0)
-        found[f"Rare labels (1 in fewer than {_RARE} rows, so their degrees are unreliable)"] = (
-            positive > 0
-        ) & (positive < min(_RARE, len(T)))
+        found[always] = (positive == observed) & (observed > 0)
+        found[rare] = (positive > 0) & (positive < min(_RARE, len(T)))
     warnings = []
     for text, mask in found.items():
         if mask.any():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from ldlearn._messages import check_choice, describe_rows
-from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.simplex import Array, Indices, Mask, normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
     default_label_names,
@@ -24,15 +24,12 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import OnMessage
 from ldlearn.tables.values import to_labels
 
-Matrix = NDArray[np.float64]
-
-_TAKES_DISTRIBUTIONS = "learner"
 _KINDS = ("auto", "votes", "mixed")
-MATRIX_KINDS = ("auto", "distribution", "votes", "logical")
-EMPTY_ROWS = ("error", "drop", "unknown")
+_MATRIX_KINDS = ("auto", "distribution", "votes", "logical")
+_EMPTY_ROWS = ("error", "drop", "unknown")
 _OTHER_KINDS = (
-    "degrees of a row sum to 1; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows "
-    "(--kind), and divide percentages by 100."
+    "degrees of a row sum to 1; use kind='votes' for votes, kind='mixed' for 0/1 labels with "
+    "degrees of some rows (--kind), and divide percentages by 100."
 )
 
 
@@ -53,9 +50,9 @@ class TrainingTargets:
         What the user should know.
     """
 
-    y: Matrix
+    y: Array
     row_data: dict[str, Any]
-    truth: Matrix
+    truth: Array
     kind: str
     messages: list[str]
 
@@ -76,7 +73,7 @@ class TableLabels:
     """
 
     names: Sequence[str]
-    values: Matrix
+    values: Array
     rows: Any
     kind: str = "auto"
 
@@ -96,18 +93,17 @@ class TableLabels:
         """
         found = cls(names, to_labels(table, names, blank), table.index, kind)
         empty = np.isnan(found.values)
-        if (
-            blank is None
-            and found.is_logical
-            and 0.1 < empty.mean() < 1
-            and (found.values[~empty] > 0).all()
-        ):
-            problem = f"all known labels are positive, and {empty.mean():.0%} of the label cells are empty"
-            advice = "use --blank 0 (blank=0) if an empty cell means 0, or nan instead of 0 if it means unknown"
-            raise TableError(f"{problem}; {advice}.")
+        share = empty.mean()
+        hides_zeros = found.is_logical and 0.1 < share < 1 and (found.values[~empty] > 0).all()
+        if blank is None and hides_zeros:
+            raise TableError(
+                f"all known labels are positive, and {share:.0%} of the label cells are empty; use "
+                "--blank 0 (blank=0) if an empty cell means 0, or nan instead of 0 if it means "
+                "unknown."
+            )
         return found
 
-    def take(self, rows: NDArray[np.intp]) -> Self:
+    def take(self, rows: Indices) -> Self:
         """Those of some rows."""
         return replace(self, values=self.values[rows], rows=self.rows[rows])
 
@@ -126,7 +122,9 @@ class TableLabels:
         """
         if self.kind == "votes":
             return self._vote_targets(estimator)
-        row_data, values, messages = {}, self.values, []
+        row_data = {}
+        values = self.values
+        messages = []
         if self.kind == "mixed":
             if not get_tags(estimator).degrees:
                 raise ParameterError(
@@ -136,57 +134,56 @@ class TableLabels:
             given = ~(np.isin(values, (0.0, 1.0)) | np.isnan(values)).all(axis=1)
             degrees = np.full(values.shape, np.nan)
             degrees[given] = self.take(np.flatnonzero(given)).check_degrees()
-            values, row_data = _to_logical(values), {"degrees": degrees} if given.any() else {}
-            messages = [
-                f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."
-            ]
+            values = _to_logical(values)
+            if given.any():
+                row_data["degrees"] = degrees
+            messages = [f"True degrees of {given.sum()} rows, 0/1 labels of {(~given).sum()}."]
         y = replace(self, values=values).check(estimator)
-        if unknown := int(np.isnan(y).sum()):
-            meaning = "" if estimator.kind == _TAKES_DISTRIBUTIONS else ": neither 0 nor 1"
+        if unknown := np.isnan(y).sum():
+            meaning = "" if estimator.kind == "learner" else ": neither 0 nor 1"
             messages.append(f"{unknown} of {y.size} labels are unknown{meaning}.")
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
     def _vote_targets(self, estimator: Any) -> TrainingTargets:
-        degrees, n_votes, _, messages = self.to_truth()
-        totals = np.asarray(n_votes, dtype=np.float64)
-        voted = totals > 0
+        degrees, totals, messages = self._count_votes()
+        voted = (totals > 0)[:, None]
         if not voted.any():
             raise TableError("there are no votes: every count is 0.")
         name = type(estimator).__name__
         tags = get_tags(estimator)
         row_data = {"sample_weight": totals}
-        if estimator.kind == _TAKES_DISTRIBUTIONS:
+        y = np.where(voted, self.values > 0, np.nan)
+        if estimator.kind == "learner":
             # A row without votes has sample weight 0, so that any distribution will do for it.
-            y = np.where(voted[:, None], degrees, 1.0 / len(self.names))
+            y = np.where(voted, degrees, 1.0 / len(self.names))
+        elif tags.n_raters:
+            # Of a row without votes every label is unknown, so that any number will do.
+            row_data = {"n_raters": np.maximum(totals, 1.0)}
+        elif tags.degrees:
+            row_data["degrees"] = degrees
         else:
-            y = np.where(voted[:, None], self.values > 0, np.nan)
-            if tags.n_raters:
-                # Of a row without votes every label is unknown, so that any number will do.
-                row_data = {"n_raters": np.maximum(totals, 1.0)}
-            elif tags.degrees:
-                row_data["degrees"] = degrees
-            else:
-                row_data = {}
-                messages.append(
-                    f"{name} takes no degrees: it is fitted on which labels got any vote."
-                )
-        used = {key: value for key, value in row_data.items() if getattr(tags, key)}
-        if len(used) < len(row_data):
+            row_data = {}
+            messages.append(f"{name} takes no degrees: it is fitted on which labels got any vote.")
+        if "sample_weight" in row_data and not tags.sample_weight:
+            del row_data["sample_weight"]
             messages.append(
-                f"{name} takes no sample weights: every row counts once, whatever its number of votes."
+                f"{name} takes no sample weights: every row counts once, "
+                "whatever its number of votes."
             )
-        return TrainingTargets(y, used, degrees, "votes", messages)
+        return TrainingTargets(y, row_data, degrees, "votes", messages)
 
-    def handle_empty_rows(self, how: str) -> tuple[Self, NDArray[np.intp]]:
+    def handle_empty_rows(self, how: str) -> tuple[Self, Indices]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows
         that are left."""
-        check_choice("empty_rows", how, EMPTY_ROWS)
+        check_choice("empty_rows", how, _EMPTY_ROWS)
         empty = self._empty_rows() & self.is_logical
         if how == "drop":
             rows = np.flatnonzero(~empty)
             return self.take(rows), rows
-        values = np.where(empty[:, None], np.nan, self.values) if how == "unknown" else self.values
-        return replace(self, values=values), np.arange(len(values))
+        found = self
+        if how == "unknown":
+            found = replace(self, values=np.where(empty[:, None], np.nan, self.values))
+        return found, np.arange(len(empty))
 
     def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
         """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many
@@ -205,18 +202,23 @@ class TableLabels:
             counts += f", {reason}; use --zeros less if a 0 only means 'not a main label'"
         on_message(f"a 0 is interpreted as degree 0; {counts}.")
 
-    def check(self, estimator: Any) -> Matrix:
+    def check(self, estimator: Any) -> Array:
         """The labels, which must be of the kind that the estimator takes."""
-        if estimator.kind == _TAKES_DISTRIBUTIONS:
+        if estimator.kind == "learner":
             if not get_tags(estimator).incomplete_degrees:
-                advice = "write its degree, drop the row, or use --method IncomLDL or WInLDL, which take missing ones."
-                self.check_all_known(advice)
+                self.check_all_known(
+                    "write its degree, drop the row, or use --method IncomLDL or WInLDL, "
+                    "which take missing ones."
+                )
             return self.check_degrees(may_be_missing=True)
-        advice = f"{type(estimator).__name__} learns from 0/1 labels; for counts use kind='votes' (--kind votes), for "
-        advice += "degrees of some rows kind='mixed' (--kind mixed), for degrees of all rows a learner such as SABFGS."
+        advice = (
+            f"{type(estimator).__name__} learns from 0/1 labels; for counts use kind='votes' "
+            "(--kind votes), for degrees of some rows kind='mixed' (--kind mixed), for degrees of "
+            "all rows a learner such as SABFGS."
+        )
         return self.check_logical(estimator, advice)
 
-    def check_logical(self, estimator: Any, advice: str) -> Matrix:
+    def check_logical(self, estimator: Any, advice: str) -> Array:
         """The labels, which must be 0/1, and known unless the estimator takes others."""
         self.check_zero_or_one(advice)
         may_be_unknown = get_tags(estimator).unknown_labels
@@ -231,7 +233,7 @@ class TableLabels:
         return self.values
 
     def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
-        """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
+        """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``_MATRIX_KINDS``."""
         self._check_two_labels()
         if self.is_logical and kind in ("auto", "logical"):
             self._check_rows_have_positives()
@@ -239,15 +241,13 @@ class TableLabels:
             self.check_all_known("only of 0/1 labels some may be unknown.")
         if np.isnan(self.values).any():
             return {"Y": self.values}
-        sums = self.values.sum(axis=1, keepdims=True)
-        is_rounded = (
-            np.abs(sums - 1) <= _rounding_tolerance(self.values)
-        ).all()  # degrees sum to one but for rounding
-        return to_dataset_fields(
-            self.values / sums if is_rounded else self.values, kind, self.names, self.rows
-        )
+        values = self.values
+        sums = values.sum(axis=1, keepdims=True)
+        if (np.abs(sums - 1) <= _rounding_tolerance(values)).all():
+            values = values / sums  # degrees sum to one but for rounding
+        return to_dataset_fields(values, kind, self.names, self.rows)
 
-    def to_truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
+    def to_truth(self) -> tuple[Array, Array | None, bool, list[str]]:
         """What predictions of other rows are compared with.
 
         Returns
@@ -261,20 +261,15 @@ class TableLabels:
         messages : list of str
         """
         if self.kind == "votes":
-            self._check_votes()
-            degrees, totals = votes_to_degrees(self.values)
-            unvoted = int((totals == 0).sum())
-            return (
-                degrees,
-                totals,
-                False,
-                [f"{unvoted} rows without votes are not used."] if unvoted else [],
-            )
+            degrees, totals, messages = self._count_votes()
+            return degrees, totals, False, messages
         if not self.is_logical:
             return self.check_degrees(), None, False, []
         T = _to_logical(self.values)
-        n = int(np.isnan(T).sum())
-        return T, None, True, [f"{n} of {T.size} labels are unknown and not scored."] if n else []
+        messages = []
+        if n_unknown := np.isnan(T).sum():
+            messages.append(f"{n_unknown} of {T.size} labels are unknown and not scored.")
+        return T, None, True, messages
 
     def check_all_known(self, advice: str = "write 0 or 1, or drop the row.") -> None:
         """Refuse empty label cells, naming the first."""
@@ -285,15 +280,16 @@ class TableLabels:
         bad = ~np.isin(self.values, (0.0, 1.0)) & ~np.isnan(self.values)
         self._raise_at_first(bad, "{} is neither 0 nor 1; " + advice)
 
-    def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Matrix:
+    def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Array:
         """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
 
         ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the
         others.
         """
-        D, unknown = (
-            fill_missing_degrees(self.values) if may_be_missing else (self.values, np.array(False))
-        )
+        D = self.values
+        unknown: Mask | bool = False
+        if may_be_missing:
+            D, unknown = fill_missing_degrees(D)
         tolerance = max(SUM_TOLERANCE, _rounding_tolerance(np.nan_to_num(self.values)))
         replace(self, values=D).check_rows(advice, tolerance)
         return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
@@ -303,19 +299,30 @@ class TableLabels:
         of problem."""
         parts = []
         for problem, mark in find_row_problems(self.values, tolerance).items():
-            row = self.values[int(np.argmax(mark))]
+            row = self.values[np.argmax(mark)]
+            first = f"{row.sum():.6g}"
             bad = ~np.isfinite(row) | (row < 0)
-            j = int(np.argmax(bad))
-            first = f"{row[j]:.6g} of label {self.names[j]!r}" if bad.any() else f"{row.sum():.6g}"
+            if bad.any():
+                j = int(np.argmax(bad))
+                first = f"{row[j]:.6g} of label {self.names[j]!r}"
             parts.append(f"{describe_rows(mark, self.rows)}: {problem}, first {first}")
         if parts:
             raise TableError(f"{'; '.join(parts)}; {advice}")
 
-    def _check_votes(self) -> None:
+    def _count_votes(self) -> tuple[Array, Array, list[str]]:
+        """Degrees, numbers of votes of the rows, and messages."""
         self.check_all_known("write 0 where there are no votes.")
         bad = (self.values < 0) | (self.values % 1 != 0)
-        advice = "use kind='mixed' (--kind mixed) for 0/1 labels with degrees of some rows, none for degrees of all rows."
-        self._raise_at_first(bad, "{} is no count of votes; " + advice)
+        self._raise_at_first(
+            bad,
+            "{} is no count of votes; use kind='mixed' (--kind mixed) for 0/1 labels with degrees "
+            "of some rows, none for degrees of all rows.",
+        )
+        degrees, totals = votes_to_degrees(self.values)
+        messages = []
+        if n_unvoted := (totals == 0).sum():
+            messages.append(f"{n_unvoted} rows without votes are not used.")
+        return degrees, totals, messages
 
     def _check_two_labels(self) -> None:
         """Refuse a single label: there is nothing to share."""
@@ -330,13 +337,14 @@ class TableLabels:
         if empty.any():
             advice = "drop such rows (--empty-rows drop)."
             if may_be_unknown:
-                advice = "drop such rows or treat their labels as unknown (--empty-rows drop or unknown)."
+                advice = "drop such rows or treat their labels as unknown "
+                advice += "(--empty-rows drop or unknown)."
             raise TableError(f"{describe_rows(empty, self.rows)}: no label is 1; {advice}")
 
-    def _empty_rows(self) -> NDArray[np.bool_]:
-        return np.asarray((self.values == 0).all(axis=1))
+    def _empty_rows(self) -> Mask:
+        return (self.values == 0).all(axis=1)
 
-    def _raise_at_first(self, bad: NDArray[np.bool_], problem: str) -> None:
+    def _raise_at_first(self, bad: Mask, problem: str) -> None:
         """Name the first bad cell; the problem may contain its value."""
         if bad.any():
             i, j = np.argwhere(bad)[0]
@@ -345,26 +353,29 @@ class TableLabels:
             )
 
 
-def _to_logical(values: Matrix) -> Matrix:
+def _to_logical(values: Array) -> Array:
     return np.where(np.isnan(values), np.nan, values > 0)
 
 
-def are_logical(targets: Matrix) -> bool:
+def are_logical(targets: Array) -> bool:
     """Whether a label matrix holds only 0 and 1, or nothing."""
     return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
 
 
-def mean_distribution(T: Matrix) -> Matrix:
+def mean_distribution(T: Array) -> Array:
     """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without
     any counts as all.
 
     An unknown label or degree counts as its mean over the other rows.
     """
     missing = np.isnan(T)
-    if missing.any():
-        means = np.nansum(T, axis=0) / np.maximum((~missing).sum(axis=0), 1)
-        T = fill_unknown(*split_observed(T)) if are_logical(T) else means[None]
-    return np.asarray(normalize_rows(T).mean(axis=0), dtype=np.float64)
+    if not missing.any():
+        filled = T
+    elif are_logical(T):
+        filled = fill_unknown(*split_observed(T))
+    else:
+        filled = np.nansum(T, axis=0)[None] / np.maximum((~missing).sum(axis=0), 1)
+    return normalize_rows(filled).mean(axis=0)
 
 
 def infer_kind(matrix: NDArray[Any]) -> str:
@@ -373,12 +384,10 @@ def infer_kind(matrix: NDArray[Any]) -> str:
 
     Examples
     --------
-    >>> (
-    ...     infer_kind(np.array([[0, 1], [1, 1]])),
-    ...     infer_kind(np.array([[3.0, 1.0]])),
-    ...     infer_kind(np.array([[0.5, 0.5]])),
-    ... )
-    ('logical', 'votes', 'distribution')
+    >>> infer_kind(np.array([[0, 1], [1, 1]])), infer_kind(np.array([[3.0, 1.0]]))
+    ('logical', 'votes')
+    >>> infer_kind(np.array([[0.5, 0.5]]))
+    'distribution'
     """
     if _is_logical(matrix[~np.isnan(matrix)]):
         return "logical"
@@ -405,24 +414,28 @@ def to_dataset_fields(
     ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of
     zeros stay errors.
     """
-    check_choice("kind", kind, MATRIX_KINDS)
-    kind = infer_kind(matrix) if kind == "auto" else kind
+    check_choice("kind", kind, _MATRIX_KINDS)
+    if kind == "auto":
+        kind = infer_kind(matrix)
     labels = TableLabels(label_names or default_label_names(matrix.shape[1]), matrix, rows)
     if kind == "logical":
-        advice = "write 0 or 1, or use preprocess = true in a plan, to compare methods that take unknown labels."
-        labels.check_all_known(advice)
+        labels.check_all_known(
+            "write 0 or 1, or use preprocess = true in a plan, "
+            "to compare methods that take unknown labels."
+        )
         if not _is_logical(matrix):
             labels.check_zero_or_one("logical labels are 0 or 1.")
         return {"Y": (matrix > 0).astype(np.int8)}
     if kind == "votes":
         labels.check_rows("every row needs at least one vote.", np.inf)
         return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
-    D = (
-        matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
-    )  # float32 stays as it is in the file
+    # float32 stays as it is in the file.
+    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
     if not normalise:
-        advice = f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by the row sum, use "
-        labels.check_rows(f"{advice}normalise=True; if they are votes, kind='votes'.")
+        labels.check_rows(
+            f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by "
+            "the row sum, use normalise=True; if they are votes, kind='votes'."
+        )
         return {"D": D}
     labels.check_rows("dividing by the row sum does not repair that.", np.inf)
     sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
@@ -431,12 +444,12 @@ def to_dataset_fields(
     return {"D": np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)}
 
 
-def _rounding_tolerance(degrees: Matrix) -> float:
+def _rounding_tolerance(degrees: Array) -> float:
     """How far from 1 the sum of a row may be because degrees are written with two decimals, or with
     three, or four."""
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as
     # there are labels.
-    decimals = next(
-        (k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6
-    )
-    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9
+    for decimals in (2, 3, 4, 6):
+        if np.allclose(degrees, degrees.round(decimals), rtol=0, atol=1e-9):
+            break
+    return min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05) + 1e-9

@@ -2,7 +2,7 @@
 on."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -182,7 +182,7 @@ class TableModel:
         """The same before the estimator is fitted; ``types`` of the columns are inferred unless
         they are given."""
         estimator = DLDL() if estimator is None else clone(estimator)
-        sparse = bool(get_tags(estimator).input_tags.sparse)
+        sparse = get_tags(estimator).input_tags.sparse
         cleaned, types, report = table.clean(types, sparse=sparse)
         if embedding is not None and not types.select(ColumnType.TEXT):
             raise TableError(
@@ -220,9 +220,9 @@ class TableModel:
             labels,
             id,
             facts,
-            dates=dict(types.formats),
+            dates=types.formats,
             texts=types.select(ColumnType.TEXT),
-            units=dict(types.units or {}),
+            units=types.units or {},
             decimal=table.input.reading.dialect.decimal or ".",
             groups=table.columns.groups,
         )
@@ -246,8 +246,9 @@ class TableModel:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
         if not hasattr(self.estimator, "enhance"):
             raise TableError(
-                f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; fit it on this "
-                "table (`ldlearn enhance --labels ... --method ...`), or use a model fitted with DLDL."
+                f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; "
+                "fit it on this table (`ldlearn enhance --labels ... --method ...`), "
+                "or use a model fitted with DLDL."
             )
 
     def transform(self, table: Any, report: CellReport | None = None) -> Any:
@@ -261,7 +262,7 @@ class TableModel:
             default they become a warning.
         """
         table = as_frame(table)
-        check_columns(list(table.columns), self.features, "feature")
+        check_columns(table.columns, self.features, "feature")
         found = CellReport() if report is None else report
         numbers = self.preprocessing.transform(clean_features(table, self.types, found), found)
         if report is None:  # a few new categories are usual
@@ -277,7 +278,7 @@ class TableModel:
         table: Any,
         report: CellReport | None = None,
         *,
-        uncertainty: Uncertainty | None = None,
+        uncertainty: Uncertainty = Uncertainty(),
     ) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
@@ -298,7 +299,7 @@ class TableModel:
         """
         frame = as_frame(table)
         X = self.transform(frame, report)
-        further = {} if uncertainty is None else uncertainty.columns(self.estimator, X)
+        further = uncertainty.columns(self.estimator, X)
         return self._make_table(self.estimator.predict(X), frame, table, further)
 
     def enhance(
@@ -307,7 +308,8 @@ class TableModel:
         report: CellReport | None = None,
         *,
         blank: float | None = None,
-        uncertainty: Uncertainty | None = None,
+        empty_rows: str = "error",
+        uncertainty: Uncertainty = Uncertainty(),
     ) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
@@ -318,6 +320,8 @@ class TableModel:
         blank : float, optional
             Value of empty label cells: 0, or NaN for unknown; by default they are unknown, too, but
             some known label must be 0 if more than 10 % are empty.
+        empty_rows : {"error", "drop", "unknown"}, default="error"
+            See `ColumnOptions`.
         report, uncertainty
             As for `predict`.
 
@@ -328,11 +332,12 @@ class TableModel:
         """
         self.check_can_enhance()
         frame = as_frame(table)
-        Y = self.read_labels(frame, blank).check_logical(
-            self.estimator, "only 0/1 labels can be enhanced."
-        )
+        labels, rows = self.read_labels(frame, blank).handle_empty_rows(empty_rows)
+        if len(rows) < len(frame):
+            frame = frame.iloc[rows]
+        Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
-        further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
+        further = uncertainty.columns(self.estimator, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
 
     def read_labels(
@@ -341,14 +346,16 @@ class TableModel:
         """The labels of a table: a column for each, or else one column of lists as at the fit; see
         `fit_table`."""
         listed = self.label_list
-        if (
-            listed is not None
-            and listed.column in table.columns
-            and not {*self.labels} <= {*table.columns}
-        ):
+        if listed is not None and self.label_columns(table.columns) != self.labels:
             table = with_label_columns(table, listed, self.labels)
-        check_columns(list(table.columns), self.labels, "label")
+        check_columns(table.columns, self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
+
+    def label_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns of a table with its labels: that of lists as at the fit, or one for each."""
+        if self.label_list is not None and self.label_list.column in names:
+            return (self.label_list.column,)
+        return self.labels
 
     def make_input(
         self, table: Any, reading: ReadingOptions, label_file: str | None = None
@@ -370,5 +377,6 @@ class TableModel:
         # By name, because polars need not be installed.
         if type(table).__module__.partition(".")[0] != "polars":
             return import_pandas().DataFrame(columns, index=frame.index)
-        ids = {self.id: table[self.id]} if self.id in table.columns else {}
-        return type(table)(ids | columns)
+        if self.id is not None and self.id in table.columns:
+            columns = {self.id: frame[self.id].to_numpy()} | columns
+        return type(table)(columns)

@@ -17,8 +17,8 @@ def sample_keys(keys: Keys) -> Keys:
 
 def share_in_training(sample: Keys | None, keys: Keys) -> float:
     """The share of rows that are training rows too; an estimate if there are many of these."""
-    if sample is None or not len(sample):
+    if sample is None:
         return 0.0
     if len(sample) >= _MAX_KEYS:
         keys = keys[keys <= sample.max()]
-    return float(np.isin(keys, sample).mean()) if len(keys) else 0.0
+    return np.isin(keys, sample).sum() / max(len(keys), 1)

@@ -47,8 +47,8 @@ class Uncertainty:
         Of these ``interval``, ``raters`` and ``flag_far``.
     """
 
-    labels: Sequence[str]
-    options: WritingOptions
+    labels: Sequence[str] = ()
+    options: WritingOptions = WritingOptions()
 
     def __post_init__(self) -> None:
         interval = self.options.interval
