@@ -23,7 +23,7 @@ _DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
 _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
 
 
-def check_distributions(
+def check_distribution_pair(
     D_true: ArrayLike, D_pred: ArrayLike, convention: Convention, *, clipped_by_pyldl: bool = False
 ) -> tuple[Array, Array]:
     """Validate two matrices of distributions; treat their zeros as the convention says.

@@ -152,7 +152,8 @@ class CentredMatrix:
         self.fit_intercept = columns.fit_intercept
         self._rest = columns.mean - columns.offsets  # small compared with the spread
         # Whether products are always in float64: columns far from zero need it.
-        self.is_exact = X.dtype == np.float64 or not self.fit_intercept or columns.offsets.any()
+        is_far = bool(columns.offsets.any())
+        self.is_exact = is_far or X.dtype == np.float64 or not self.fit_intercept
         self._last_spectrum: tuple[float | None, Any] = (None, None)
 
     # Rows

@@ -8,7 +8,7 @@ import numpy as np
 from ldlearn.core.simplex import Indices
 from ldlearn.solvers.centred_matrix import CentredMatrix
 
-_MAX_ROWS = 2000  # that models are compared on
+_MAX_VALIDATED = 2000  # that models are compared on
 _MIN_ROWS = 10  # fewer (different) rows are no evidence
 
 
@@ -23,7 +23,7 @@ def validation_folds(
     features: CentredMatrix,
     groups: Indices | None = None,
     *,
-    max_rows: int = _MAX_ROWS,
+    max_rows: int = _MAX_VALIDATED,
     min_folds: int = 2,
 ) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows``

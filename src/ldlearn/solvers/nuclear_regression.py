@@ -88,7 +88,7 @@ def nuclear_regression(
     # less curvature.
     fraction = 2.0**-6
 
-    def step(point: _Point) -> tuple[_Point, float]:
+    def step(point: _Iterate) -> tuple[_Iterate, float]:
         """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss
         there."""
         nonlocal fraction
@@ -109,14 +109,14 @@ def nuclear_regression(
             )
             # With the full bound the model is above the loss; a smaller fraction has to be checked
             # and never decreases.
-            new = _Point(W, b, X @ W + b)
+            new = _Iterate(W, b, X @ W + b)
             loss, _ = row_loss(new.Z)
             if fraction >= 1.0 or loss <= model:
                 return new, loss
             fraction *= 2.0
 
     W, b = (np.asarray(array, dtype=np.float64) for array in start)
-    here = ahead = _Point(W, b, X @ W + b)
+    here = ahead = _Iterate(W, b, X @ W + b)
     objective = row_loss(here.Z)[0] + penalty * nuclear_norm(W)
     momentum = 1.0
     small = 0
@@ -136,7 +136,7 @@ def nuclear_regression(
         small = small + 1 if objective - reached <= tol * reached else 0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         extrapolation = (momentum - 1.0) / next_momentum
-        ahead = _Point(
+        ahead = _Iterate(
             *(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True))
         )
         here = there
@@ -145,7 +145,7 @@ def nuclear_regression(
     return NuclearFit(*here, objective, n_iter, small >= _PATIENCE)
 
 
-class _Point(NamedTuple):
+class _Iterate(NamedTuple):
     W: Array
     b: Array
     Z: Array  # X W + b, which is linear in the others: mixtures of points need no product with X

@@ -120,23 +120,22 @@ def minimize_votes(
     def penalised_loss(point: VoteObjectiveAt) -> float:
         return point.loss + 0.5 * float(ridge @ point.v**2)
 
+    def newton_direction(gradient: Array, derivatives: Derivatives) -> Array:
+        return conjugate_gradients(
+            lambda s: derivatives.hessian_product(s) + ridge * s,
+            votes.preconditioner(derivatives.mean_curvature, l2),
+            -gradient,
+            rtol=0.1,
+            max_steps=min(200, len(gradient)),
+        )[0]
+
     point = votes.at(votes.start(start))
     path = [penalised_loss(point)]
     while True:
         derivatives = point.derivatives()
         gradient = derivatives.gradient + ridge * point.v
-
-        def hessian_product(s: Array, of_loss: Any = derivatives.hessian_product) -> Array:
-            return np.asarray(of_loss(s) + ridge * s)
-
-        direction, _, _ = conjugate_gradients(
-            hessian_product,
-            votes.preconditioner(derivatives.mean_curvature, l2),
-            -gradient,
-            rtol=0.1,
-            max_steps=min(200, len(gradient)),
-        )
-        decrement = -float(gradient @ direction)
+        direction = newton_direction(gradient, derivatives)
+        decrement = -gradient @ direction
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
@@ -185,7 +184,12 @@ class VoteObjectiveAt(NamedTuple):
 
 
 class VoteObjective:
-    """Negative log-likelihood of 0/1 labels as a function of the vector (W, b, ln lambda)."""
+    """Negative log-likelihood of 0/1 labels as a function of the vector (W, b, ln lambda).
+
+    A subclass has the method ``at(v)``: the `VoteObjectiveAt` at these parameters.
+    """
+
+    at: Callable[[Array], VoteObjectiveAt]
 
     def __init__(self, features: CentredMatrix, constant: tuple[Array, float]) -> None:
         """``constant`` are the best scores, the same for all rows, and ln(lambda)."""
@@ -193,10 +197,6 @@ class VoteObjective:
         self.constant = constant
         self.c = len(constant[0])
         self.n_coef = features.m * self.c
-
-    def at(self, v: Array) -> VoteObjectiveAt:
-        """The loss and its derivatives at given parameters."""
-        raise NotImplementedError
 
     def split_parameters(self, v: Array) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
@@ -219,8 +219,9 @@ class VoteObjective:
         """Solve with ``scatter (x) M + 2 l2 I`` for W and ``n M`` for b and ln(lambda)."""
         values, U = np.linalg.eigh(M[:-1, :-1])
         ridge_solve = self.features.ridge_solver(values, l2)
-        is_free = np.append(np.full(self.c, self.features.fit_intercept), True)
-        inner = np.where(np.outer(is_free, is_free), self.features.total * M, 0.0)
+        inner = self.features.total * M
+        if not self.features.fit_intercept:
+            inner[:-1] = inner[:, :-1] = 0.0
         inverse = linalg.pinvh(inner, rtol=1e-10)
 
         def solve(g: Array) -> Array:
@@ -280,20 +281,15 @@ class CompetingLabels:
     def at(self, Z: Array, log_rate: float) -> tuple[float, Callable[[], Derivatives]]:
         """Negative log-likelihood and log-prior, and a function that computes its derivatives."""
         logP = log_softmax(Z)
-        theta, dtheta, d2theta = log_expected_votes(logP, self.fixed_raters)
+        theta, *by_log_p = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
         losses = vote_losses(theta, self.Y)
         if self.weak_prior:
             losses[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
+        loss = float(self._apply_weights(losses).sum())
+        return loss, lambda: self._vote_derivatives(np.exp(logP), theta, *by_log_p)
 
-        def derivatives() -> Derivatives:
-            return self._vote_derivatives(np.exp(logP), theta, dtheta, d2theta)
-
-        return float(self._apply_weights(losses).sum()), derivatives
-
-    def _vote_derivatives(
-        self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float
-    ) -> Derivatives:
+    def _vote_derivatives(self, P: Array, theta: Array, dtheta: Any, d2theta: Any) -> Derivatives:
         """``dtheta`` and ``d2theta`` are the derivatives of theta in ln p."""
         u, h = vote_slopes(theta, self.Y)
         if self.weak_prior:
@@ -318,11 +314,10 @@ class CompetingLabels:
             # The last term comes from the softmax's own curvature; it and `d2theta` alone can be
             # negative.
             in_scores = v - P * V - U * (weighted - P * mean)
-            return in_scores, float((r * change).sum() + h_total * drate)
+            return in_scores, (r * change).sum() + h_total * drate
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
-        gradient = s - P * U, float(u.sum())
-        return Derivatives(gradient, hessian_product, curvature / self.total)
+        return Derivatives((s - P * U, u.sum()), hessian_product, curvature / self.total)
 
     def _apply_weights(self, A: Array) -> Array:
         return A if self.weights is None else A * self.weights
