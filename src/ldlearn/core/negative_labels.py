@@ -37,7 +37,9 @@ def concentration(zeros: str | float, n_votes: float) -> float:
     """
     if zeros == "less":
         return n_votes
-    return 0.0 if zeros == "none" else float(zeros)
+    if zeros == "none":
+        return 0.0
+    return float(zeros)
 
 
 def mix_with_prediction(D: Array, P: Array, kappa: float, n_votes: float) -> Array:
@@ -47,4 +49,4 @@ def mix_with_prediction(D: Array, P: Array, kappa: float, n_votes: float) -> Arr
     concentration kappa, and whose votes, of this number, have the shares D.
     """
     weight = kappa / (kappa + n_votes)
-    return np.asarray((1.0 - weight) * D + weight * P)
+    return (1.0 - weight) * D + weight * P

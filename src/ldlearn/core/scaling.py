@@ -1,6 +1,7 @@
 """Numerically stable centring and scaling of features: column moments, offsets, standardised
 features."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -8,7 +9,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from ldlearn.core.simplex import Array, Indices, SampleWeight
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    SampleWeight,
+    positive_or_one,
+    row_weights,
+    take_rows,
+)
 
 # Numbers in a block of rows. A block of X: 2 MB in single precision. Temporary arrays that are
 # used once: 16 MB. Temporary arrays that are used several times, and should stay in cache: 1 MB.
@@ -23,10 +31,11 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     They have equal sizes and, if there are several, an even number, which balances threads.
     """
     n = X.shape[0]
-    stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
-    count = -(-stored // _BLOCK_ENTRIES)
-    step = -(-n // (count + count % 2)) if count > 1 else max(n, 1)
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+    stored = X.nnz if sparse.issparse(X) else X.size
+    count = max(1, math.ceil((stored + n * width) / _BLOCK_ENTRIES))
+    if count > 1:
+        count += count % 2
+    return gen_batches(n, max(1, math.ceil(n / count)))
 
 
 def to_dense(A: Any) -> Array:
@@ -39,7 +48,8 @@ def row_batches(n: int, width: int, max_entries: int | None = None) -> Iterator[
 
     A slice has at least one row. ``max_entries`` is another limit, such as `CACHED_ENTRIES`.
     """
-    return gen_batches(n, max(1, (max_entries or _BATCH_ENTRIES) // max(width, 1)))
+    max_rows = (max_entries or _BATCH_ENTRIES) // max(width, 1)
+    return gen_batches(n, max(1, max_rows))
 
 
 def random_rows(n: int, max_rows: int) -> Indices:
@@ -68,7 +78,9 @@ def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
     (1.0, array([2., 0.]))
     """
     n, sums = column_sums(X, weights)
-    return refine_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
+    mean = sums / n
+    away, squares = deviation_sums(X, mean, weights)
+    return refine_moments(n, mean, away, squares, X.dtype)
 
 
 def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
@@ -76,14 +88,14 @@ def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
     column in float64."""
     if weights is None:
         return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-    return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
+    parts = [weights[rows] @ X[rows] for rows in row_blocks(X)]
+    return float(weights.sum()), np.sum(parts, axis=0)
 
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
     parts = [
-        _deviations(X[rows], mean, None if weights is None else weights[rows])
-        for rows in row_blocks(X)
+        _block_deviation_sums(X[rows], mean, take_rows(weights, rows)) for rows in row_blocks(X)
     ]
     sums, squares = np.sum(parts, axis=0)
     return sums, squares
@@ -98,19 +110,19 @@ def refine_moments(
     mean = mean + correction
     squares = np.maximum(squares - n * correction**2, 0.0)
     # A column that varies by less than four rounding errors of the mean is constant.
-    rounding = 4.0 * float(np.finfo(dtype).eps) * np.abs(mean)
+    rounding = 4.0 * np.finfo(dtype).eps * np.abs(mean)
     squares[squares <= n * rounding**2] = 0.0
     return mean, squares
 
 
-def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Sums of ``x - mean`` and of its square over the rows of a block."""
+def _block_deviation_sums(block: Any, mean: Array, weights: Array | None) -> tuple[Array, Array]:
+    """`deviation_sums` of a block of rows."""
     if not sparse.issparse(block):
         away = block - mean
         counted = away if weights is None else away * weights[:, None]
         return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
     away = block.data - mean[block.indices]
-    count = np.ones(block.shape[0]) if weights is None else weights
+    count = row_weights(block, weights)
     each = np.repeat(count, np.diff(block.indptr))
 
     def column_totals(values: Array) -> Array:
@@ -147,7 +159,7 @@ def dense_offsets(n: int, mean: Array, squares: Array) -> Array:
     """The offsets of `removable_offsets` for n dense rows, from their moments alone."""
     deviation = np.sqrt(squares / n)
     # Within 16 standard deviations of zero, cancellation is negligible.
-    unit = np.exp2(np.ceil(np.log2(16.0 * np.where(deviation > 0, deviation, 1.0))))
+    unit = np.exp2(np.ceil(np.log2(16.0 * positive_or_one(deviation))))
     return unit * np.rint(mean / unit)
 
 
@@ -165,8 +177,8 @@ def without_offsets(X: Any, offsets: Array) -> Any:
         return X
     if not sparse.issparse(X):
         return np.subtract(X, offsets, dtype=np.float64)
-    n, k = X.shape[0], len(columns)
-    parts = (np.tile(offsets[columns], n), np.tile(columns, n), np.arange(0, n * k + 1, k))
+    n = X.shape[0]
+    parts = (np.tile(offsets[columns], n), np.tile(columns, n), np.arange(n + 1) * len(columns))
     return sparse.csr_array(X.astype(np.float64) - sparse.csr_array(parts, shape=X.shape))
 
 
@@ -184,7 +196,7 @@ class Scaling(NamedTuple):
     def apply(self, X: Any) -> Array:
         """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero,
         without centring)."""
-        return np.asarray((to_dense(X) - self.mean) / self.scale, dtype=np.float64)
+        return ((to_dense(X) - self.mean) / self.scale).astype(np.float64, copy=False)
 
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
