@@ -80,7 +80,7 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
     return NearestNeighbors(n_neighbors=n_neighbors).fit(subtract_offsets(X, offsets)), offsets
 
 
-class TransformedNeighbors(NamedTuple):
+class _TransformedNeighbors(NamedTuple):
     """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's
     convention.
 
@@ -141,7 +141,7 @@ def nearest_in_graph(
     return distances, indices
 
 
-DistancesAndIndices: TypeAlias = tuple[Array, Indices]
+_DistancesAndIndices: TypeAlias = tuple[Array, Indices]
 
 
 class SharedNeighbors:
@@ -167,7 +167,7 @@ class SharedNeighbors:
         self.max_searches = max_searches
         self.n_searches = 0
         # The least recently used one first.
-        self._found: dict[tuple[str, int], DistancesAndIndices] = {}
+        self._found: dict[tuple[str, int], _DistancesAndIndices] = {}
         self._tokens: list[Token[Any]] = []
 
     def __enter__(self) -> Self:
@@ -177,7 +177,7 @@ class SharedNeighbors:
     def __exit__(self, *error: object) -> None:
         _active.reset(self._tokens.pop())
 
-    def look_up(self, index: NearestNeighbors, X: Any) -> DistancesAndIndices:
+    def look_up(self, index: NearestNeighbors, X: Any) -> _DistancesAndIndices:
         """Distances and indices of the neighbours of each row of X, given the index of X."""
         key = (joblib.hash(X), index.n_neighbors)
         found = self._found.pop(key, None)
@@ -196,7 +196,7 @@ class SharedNeighbors:
 _active: ContextVar[SharedNeighbors | None] = ContextVar("shared_neighbors", default=None)
 
 
-def neighbors_of_rows(index: NearestNeighbors, X: Any) -> DistancesAndIndices:
+def neighbors_of_rows(index: NearestNeighbors, X: Any) -> _DistancesAndIndices:
     """Distances and indices of the nearest rows of each row of X, itself excluded.
 
     Parameters
@@ -293,7 +293,7 @@ def neighbor_graph(
     else:
         if not sparse.issparse(neighbors):
             transformer, neighbors = _fit_transformer(neighbors, subtract_offsets(X, offsets))
-            index = TransformedNeighbors(transformer, n_neighbors)
+            index = _TransformedNeighbors(transformer, n_neighbors)
         graph = _check_graph(neighbors, n)
         distances, indices = nearest_in_graph(graph, n_neighbors, exclude_self=True)
     found = np.isfinite(distances)

@@ -280,7 +280,7 @@ def _correlation(product: Array, square_true: Array, square_pred: Array) -> Arra
     """Return product / sqrt(square_true * square_pred); 1 if both squares are 0, and 0 if one of
     them is."""
     length = np.sqrt(square_true * square_pred)
-    result = np.asarray((square_true == square_pred) & (length == 0), dtype=np.float64)
-    np.divide(product, length, out=result, where=length > 0)
+    both_constant = (square_true == square_pred) & (length == 0)
+    result = np.divide(product, length, out=both_constant.astype(np.float64), where=length > 0)
     # Rounding can take a perfect correlation beyond its range.
-    return np.clip(result, -1.0, 1.0, out=result)
+    return np.clip(result, -1.0, 1.0)

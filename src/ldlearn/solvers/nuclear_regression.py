@@ -8,7 +8,7 @@ import numpy as np
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
-RowLoss = Callable[[Array], tuple[float, Array]]
+_RowLoss = Callable[[Array], tuple[float, Array]]
 
 _PATIENCE = 5  # consecutive small decreases; accelerated steps are uneven
 
@@ -26,7 +26,7 @@ class NuclearFit(NamedTuple):
 
 def nuclear_regression(
     X: Array,
-    row_loss: RowLoss,
+    row_loss: _RowLoss,
     penalty: float,
     start: tuple[Array, Array],
     *,
