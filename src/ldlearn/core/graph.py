@@ -337,8 +337,8 @@ def _check_graph(graph: Any, n: int) -> sparse.csr_array:
         )
     if graph.shape != (n, n):
         raise InputError(
-            f"The graph in neighbors has shape {graph.shape}, but X has {n} weighted rows; build it "
-            "from these."
+            f"The graph in neighbors has shape {graph.shape}, but X has {n} weighted rows; "
+            "build it from these."
         )
     graph = sparse.csr_array(graph)  # whatever its format
     if not graph.nnz:

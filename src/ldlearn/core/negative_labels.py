@@ -1,8 +1,6 @@
 """Negative labels that mean less instead of none: how much a row's 0/1 labels count against its
 features."""
 
-import numpy as np
-
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import positive_rates
 
@@ -20,6 +18,7 @@ def mean_positives(positives: Array, counts: Array, total: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> mean_positives(np.array([1.0, 2.0, 0.0]), np.array([2.0, 2.0, 2.0]), 2.0)
     1.5
     """

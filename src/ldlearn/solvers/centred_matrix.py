@@ -318,7 +318,7 @@ class CentredMatrix:
         return 0.0 < varying.max(initial=0.0) <= 1e4 * varying.min(initial=np.inf)
 
     def spectrum(self, ridge: float) -> _Spectrum:
-        """Eigenvectors of ``scatter + ridge I``, scaled first if the spreads of columns differ much.
+        """Eigenvectors of ``scatter + ridge I``, scaled first if the spreads differ much.
 
         With a unit diagonal, what is numerically zero is judged relative to its own column and not
         to the largest one. If all columns have similar spreads, one scale suffices for all, and

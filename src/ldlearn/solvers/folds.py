@@ -41,16 +41,18 @@ def validation_folds(
         starts = np.arange(len(order))
     if len(starts) < _MIN_ROWS:
         return []
-    ends = np.append(starts[1:], len(order))
-    shuffled = np.random.default_rng(1).permutation(len(starts))
-    n_used = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), max_rows, side="right"))
-    used = [order[starts[k] : ends[k]] for k in shuffled[: max(n_used, _MIN_ROWS)]]
-    n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
-    parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
-    return [
-        Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part))
-        for k, part in enumerate(parts)
-    ]
+    units = np.split(order, starts[1:])
+    shuffled = [units[k] for k in np.random.default_rng(1).permutation(len(units))]
+    sizes = np.cumsum([len(unit) for unit in shuffled])
+    n_used = int(np.searchsorted(sizes, max_rows, side="right"))
+    used = shuffled[: max(n_used, _MIN_ROWS)]
+    # About as much work for any number of rows.
+    n_folds = min(5, max(min_folds, 5000 // len(used)))
+    folds = []
+    for k in range(n_folds):
+        test = np.sort(np.concatenate(used[k::n_folds]))
+        folds.append(Fold(np.setdiff1d(np.concatenate(used), test), test))
+    return folds
 
 
 def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:

@@ -1,7 +1,7 @@
 """Predictions of linear models on rows in memory, a block of rows at a time."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -44,11 +44,11 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     if np.abs(b - b.mean()).max() <= 64.0:  # costs less than 1e-5 in single precision
         W = W.astype(X.dtype, copy=False)
         b = b.astype(X.dtype, copy=False)
-    # Reductions over short rows are slow in C order.
-    order: Literal["F", "C"] = "F" if W.shape[1] < 64 else "C"
 
     def fill(rows: slice) -> None:
-        Z = np.asarray(X[rows] @ W, order=order)
+        Z = X[rows] @ W
+        if W.shape[1] < 64:  # reductions over short rows are slow in C order
+            Z = np.asfortranarray(Z)
         Z += b
         Z -= Z.max(axis=1, keepdims=True)
         np.exp(Z, out=Z)
@@ -61,4 +61,4 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
 def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Array]]:
     """``X - mean``, dense and in float64, by slices of rows that need ``width`` numbers each."""
     for rows in row_batches(X.shape[0], width):
-        yield rows, to_dense(X[rows]).astype(np.float64, copy=False) - mean
+        yield rows, np.subtract(to_dense(X[rows]), mean, dtype=np.float64)

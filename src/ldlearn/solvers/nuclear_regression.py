@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldlearn.core.simplex import Array, SampleWeight
+from ldlearn.core.simplex import Array, SampleWeight, row_weights
 from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
 _RowLoss = Callable[[Array], tuple[float, Array]]
@@ -79,8 +79,8 @@ def nuclear_regression(
     array([[2.5, 0. ],
            [0. , 0.5]])
     """
-    weights = np.ones(len(X)) if sample_weight is None else sample_weight
-    spectral = float(np.linalg.norm(X * np.sqrt(weights)[:, None], 2)) or 1.0
+    weights = row_weights(X, sample_weight)
+    spectral = np.linalg.norm(X * np.sqrt(weights)[:, None], 2) or 1.0
     # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature *
     # sum(weights).
     bounds = curvature * np.array([spectral**2, weights.sum()])
@@ -115,7 +115,7 @@ def nuclear_regression(
                 return new, loss
             fraction *= 2.0
 
-    W, b = (np.asarray(array, dtype=np.float64) for array in start)
+    W, b = start
     here = ahead = _Iterate(W, b, X @ W + b)
     objective = row_loss(here.Z)[0] + penalty * nuclear_norm(W)
     momentum = 1.0
@@ -126,9 +126,7 @@ def nuclear_regression(
         there, loss = step(ahead)
         reached = loss + penalty * nuclear_norm(there.W)
         if reached > objective:
-            if (
-                momentum == 1.0
-            ):  # a step without momentum that increases the objective: only rounding is left
+            if momentum == 1.0:  # then only rounding is left
                 small = _PATIENCE
             ahead = here
             momentum = 1.0
@@ -136,9 +134,8 @@ def nuclear_regression(
         small = small + 1 if objective - reached <= tol * reached else 0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         extrapolation = (momentum - 1.0) / next_momentum
-        ahead = _Iterate(
-            *(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True))
-        )
+        pairs = zip(there, here, strict=True)
+        ahead = _Iterate(*[new + extrapolation * (new - old) for new, old in pairs])
         here = there
         objective = reached
         momentum = next_momentum

@@ -4,7 +4,7 @@ coupling."""
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, normalize_rows
 
 
 def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[float, float]:
@@ -33,8 +33,9 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
     >>> print(round(1 / (1 + np.exp(A + B)), 6))  # the target 9 / 10
     0.9
     """
-    n_positive = float(positive.sum())
-    mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (negative.sum() + 2.0)
+    n_positive = positive.sum()
+    n_negative = negative.sum()
+    mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (n_negative + 2.0)
     # An example with a target between 0 and 1 is a positive and a negative one with fractional
     # weights.
     sides = np.repeat([True, False], len(decisions))
@@ -83,5 +84,4 @@ def couple_pairs(R: Array) -> Array:
     # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops
     # out.
     P = np.linalg.solve(Q + 1.0, np.ones((n, c, 1)))[:, :, 0]
-    P = np.maximum(P, 0.0)
-    return P / P.sum(axis=1, keepdims=True)
+    return normalize_rows(np.maximum(P, 0.0))
