@@ -13,7 +13,7 @@ from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.centred_matrix import CentredMatrix
-from ldlearn.solvers.spd import reciprocal
+from ldlearn.solvers.spd import reciprocal, squared_norm
 
 MAX_HALVINGS = 30  # of a step in a line search
 ROUNDING = 1e-15  # an increase of the loss by this, relative to its terms, is rounding
@@ -94,7 +94,8 @@ class ObjectiveAt:
             if np.abs(excess).max() <= balanced:
                 return at, total, 0.0
             values, U = np.linalg.eigh(at.mean_curvature())
-            step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
+            inverse = reciprocal(n * np.maximum(values, 0.0))
+            step = -U @ (inverse * (excess @ U))
             highest = at.loss + ROUNDING * (abs(at.loss) + n)
             along = at.along(None, step)
             for t in 0.5 ** np.arange(MAX_HALVINGS):
@@ -151,13 +152,16 @@ class _LocalObjectiveAt(ObjectiveAt):
 
     def _fill_predictions(self, rows: slice) -> tuple[float, Array]:
         """Fill some rows of P; returns their loss and the sums of their predictions, in float64."""
-        weigh = self.objective.features.apply_weights
+        features = self.objective.features
         Z = self.Z[rows]
         P = self.P[rows]
         np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
-        linear = np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64)
-        normalisers = weigh(np.log(_softmax(P))[:, None], rows).sum(dtype=np.float64)
-        return float(normalisers - linear), weigh(P, rows).sum(axis=0).astype(np.float64)
+        linear = np.einsum("ij,ij->i", self.objective.D[rows], P)
+        normalisers = np.log(_softmax(P))[:, None]
+        normalisers = features.apply_weights(normalisers, rows)
+        loss = normalisers.sum(dtype=np.float64) - linear.sum(dtype=np.float64)
+        sums = features.apply_weights(P, rows).sum(axis=0)
+        return float(loss), sums.astype(np.float64)
 
     @property
     def logits(self) -> Array:
@@ -173,8 +177,9 @@ class _LocalObjectiveAt(ObjectiveAt):
         features = self.objective.features
 
         def block_gradient(rows: slice) -> list[Array]:
+            block = features.block(rows, self.exact)
             R = features.apply_weights(self.P[rows], rows) - self.objective.D[rows]
-            return [features.block_transpose_product(features.block(rows, self.exact), R)]
+            return [features.block_transpose_product(block, R)]
 
         (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
@@ -189,12 +194,18 @@ class _LocalObjectiveAt(ObjectiveAt):
         # Weights rounded to single precision, summed in two ways, would make a nearly singular
         # matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
-        return map(features.weighted_scatter, features.apply_weights(P * (1.0 - P)).T)
+        weights = features.apply_weights(P * (1.0 - P))
+        return map(features.weighted_scatter, weights.T)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _LocalObjectiveAt]:
         dZ = b if W is None else self.objective.logits(W, b, self.exact)
         dZ = dZ.astype(self.Z.dtype, copy=False)
-        return lambda t: _LocalObjectiveAt(self.objective, self.Z + dZ * float(t), self.exact)
+
+        def at(t: float) -> _LocalObjectiveAt:
+            Z = self.Z + dZ * float(t)
+            return _LocalObjectiveAt(self.objective, Z, self.exact)
+
+        return at
 
 
 def _precision(exact: bool) -> Any:
@@ -251,7 +262,8 @@ class SparseObjective(SoftmaxObjective):
         """``(X - mean)' D``."""
 
         def block_product(rows: slice) -> list[Array]:
-            return [to_dense(self.D[rows].T @ self.features.block(rows, exact=True)).T]
+            block = self.features.block(rows, exact=True)
+            return [to_dense(self.D[rows].T @ block).T]
 
         (product,) = sum_in_threads(block_product, self.blocks)
         return self.features.centre_product(product, self.degree_sums)[0]
@@ -334,8 +346,12 @@ class _SparseObjectiveAt(ObjectiveAt):
     def along(self, W: Array | None, b: Array) -> Callable[[float], _SparseObjectiveAt]:
         # Rarely needed once a direction is found, and as large as the next ones.
         self.predictions.clear()
-        change = 0.0 if W is None else W
-        return lambda t: self.objective.at(self.W + t * change, self.b + t * b, exact=self.exact)
+
+        def at(t: float) -> _SparseObjectiveAt:
+            at_W = self.W if W is None else self.W + t * W
+            return self.objective.at(at_W, self.b + t * b, exact=self.exact)
+
+        return at
 
     def balance(self, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
         """Change b so that predictions have nearly the column sums of D.
@@ -359,12 +375,12 @@ class _SparseObjectiveAt(ObjectiveAt):
             shift += step
         part = min(max(part, 0.0), 1.0)
         gW, gb = at.gradient()
-        entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)
+        entropy = at.loss - np.vdot(gW, at.W) - gb @ at.b
         mixed = (1.0 - part) * gW - part * self.objective.target_products
-        change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
+        change = squared_norm(mixed) - squared_norm(gW)
         # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can
         # be subtracted first.
-        imbalance = float(gb @ (at.b - at.b.mean()))
+        imbalance = gb @ (at.b - at.b.mean())
         return at, shift, part * entropy + change / (4.0 * l2) + imbalance
 
     def balancing_shift(self, accuracy: float) -> Array:
@@ -380,8 +396,9 @@ class _SparseObjectiveAt(ObjectiveAt):
         for _ in range(_MAX_SWEEPS):
             before = factors
             sums = self.sums - self._decrease_by_normalisation(factors)
-            correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
-            factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
+            missing = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
+            clipped = np.clip(missing, 1.0 / max_factor, max_factor)
+            factors = np.where(present, clipped, 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
         return np.log(factors)

@@ -16,6 +16,11 @@ def reciprocal(values: Array) -> Array:
     return np.divide(1.0, values, out=np.zeros(values.shape), where=values > rounding)
 
 
+def squared_norm(A: Array) -> float:
+    """Sum of the squares of the entries."""
+    return float(np.vdot(A, A))
+
+
 def unit_diagonal_scale(diagonal: Array) -> Array:
     """Factors of the rows and columns of a matrix that make its diagonal 1, or leave it 0."""
     roots = np.sqrt(np.maximum(diagonal, 0.0))
