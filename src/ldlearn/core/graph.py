@@ -273,7 +273,10 @@ class NeighborGraph(NamedTuple):
 
 
 def neighbor_graph(
-    X: Any, n_neighbors: int, sigma: float | str, neighbors: Any = None
+    X: Any,
+    n_neighbors: int,
+    sigma: float | str,
+    neighbors: Any = None,
 ) -> NeighborGraph:
     """The graph of `knn_graph`, its bandwidth, and the index to find the neighbours of new rows.
 

@@ -41,7 +41,12 @@ def concentration(zeros: str | float, n_votes: float) -> float:
     return float(zeros)
 
 
-def mix_with_prediction(D: Array, P: Array, kappa: float, n_votes: float) -> Array:
+def mix_with_prediction(
+    D: Array,
+    P: Array,
+    kappa: float,
+    n_votes: float,
+) -> Array:
     """``(1 - w) D + w P`` with ``w = kappa / (kappa + n_votes)``.
 
     The expected degrees of a row whose degrees are Dirichlet distributed around P with

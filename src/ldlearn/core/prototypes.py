@@ -54,7 +54,10 @@ def fewest_positives(Y: Mask) -> Indices:
 
 
 def prototype_sums(
-    X: Any, Y: Mask, fewest: Indices, weights: SampleWeight | None = None
+    X: Any,
+    Y: Mask,
+    fewest: Indices,
+    weights: SampleWeight | None = None,
 ) -> tuple[Array, Array]:
     """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive
     labels."""
@@ -64,7 +67,10 @@ def prototype_sums(
 
 
 def pseudo_distributions(
-    X: Any, Y: Mask, weights: SampleWeight | None = None, prototypes: Array | None = None
+    X: Any,
+    Y: Mask,
+    weights: SampleWeight | None = None,
+    prototypes: Array | None = None,
 ) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 

@@ -102,7 +102,11 @@ def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[A
 
 
 def refine_moments(
-    n: float, mean: Array, sums: Array, squares: Array, dtype: Any
+    n: float,
+    mean: Array,
+    sums: Array,
+    squares: Array,
+    dtype: Any,
 ) -> tuple[Array, Array]:
     """Mean and sum of squared deviations, given an approximate mean and the deviations from it."""
     # Deviations from the true mean sum to 0; their mean is the error of the approximate mean.

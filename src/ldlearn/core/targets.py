@@ -199,7 +199,10 @@ def possible_labels(Y: Mask, observed: Mask | None) -> Mask:
 
 
 def fill_unknown(
-    Y: Mask, observed: Mask | None, weights: Array | None = None, rates: Array | None = None
+    Y: Mask,
+    observed: Mask | None,
+    weights: Array | None = None,
+    rates: Array | None = None,
 ) -> Array:
     """Labels as floats; an unknown label becomes the fraction of positives of its observed values.
 

@@ -47,7 +47,10 @@ def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array |
 
 
 def log_likelihood(
-    theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None
+    theta: Array,
+    Y: Mask,
+    n_seen: float | None = None,
+    observed: Mask | None = None,
 ) -> Array:
     """Log-probability of the observed labels of each row, given theta.
 

@@ -34,7 +34,12 @@ class ColumnStatistics:
 
     @classmethod
     def from_moments(
-        cls, mean: Array, squares: Array, offsets: Array, fit_intercept: bool, total: float
+        cls,
+        mean: Array,
+        squares: Array,
+        offsets: Array,
+        fit_intercept: bool,
+        total: float,
     ) -> ColumnStatistics:
         """Statistics from means and sums of squared deviations from them."""
         if fit_intercept:
@@ -256,7 +261,12 @@ class CentredMatrix:
         return product - self._rest[:, None] * sums, sums * self.fit_intercept
 
     def linear_predictor(
-        self, W: Array, b: Array, *, exact: bool = False, dtype: Any = np.float64
+        self,
+        W: Array,
+        b: Array,
+        *,
+        exact: bool = False,
+        dtype: Any = np.float64,
     ) -> Array:
         """``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
         Z = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")

@@ -79,7 +79,13 @@ def _median_of_positive(values: Array) -> float:
     return float(np.median(positive)) if len(positive) else np.inf
 
 
-def _warn(kind: str, places: Indices, what: str, advice: str, category: type[UserWarning]) -> None:
+def _warn(
+    kind: str,
+    places: Indices,
+    what: str,
+    advice: str,
+    category: type[UserWarning],
+) -> None:
     if not len(places):
         return
     place = str(places[0])

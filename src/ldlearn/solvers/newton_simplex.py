@@ -347,7 +347,11 @@ class _SimplexProblem:
         return _log_omega((1.0 + qD) * V + qD + logD + log_q) - log_q
 
     def line_search(
-        self, point: _SimplexPoint, V: Array, slopes: Array, rounding: Array
+        self,
+        point: _SimplexPoint,
+        V: Array,
+        slopes: Array,
+        rounding: Array,
     ) -> _SimplexPoint | None:
         """Backtrack until U decreases; without a graph every row has its own step length."""
         t = np.ones((len(V), 1))

@@ -23,7 +23,13 @@ class Transport:
 
 
 def sinkhorn(
-    H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8
+    H: Array,
+    D: Array,
+    M: Array,
+    lam: float,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
 ) -> Transport:
     r"""Transport every row of H to the same row of D.
 
@@ -76,7 +82,13 @@ def sinkhorn(
     return Transport(log_u, log_v, float(error.max()))
 
 
-def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float) -> tuple[Array, Array]:
+def _maximise_dual(
+    H: Array,
+    D: Array,
+    E: Array,
+    x: Array,
+    tol: float,
+) -> tuple[Array, Array]:
     """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
     found = np.array(x)
     error = np.empty(len(x))
@@ -106,7 +118,12 @@ def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float) -> tuple[
     return found, error
 
 
-def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
+def _transport_fractions(
+    H: Array,
+    D: Array,
+    E: Array,
+    x: Array,
+) -> tuple[Array, Array]:
     """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the
     dual of each row."""
     shares = x[:, :, None] - E
@@ -119,7 +136,12 @@ def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array,
     return shares, dual
 
 
-def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
+def _dual_newton_step(
+    H: Array,
+    D: Array,
+    shares: Array,
+    reached: Array,
+) -> Array:
     """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in
     its null space."""
     root = np.sqrt(reached)
@@ -136,14 +158,24 @@ def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Arra
     return step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0)
 
 
-def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
+def transport_cost(
+    plan: Transport,
+    H: Array,
+    D: Array,
+    lam: float,
+) -> Array:
     """The minimum for each row, by duality: ``(<h, ln u> + <d, ln v> - 1) / lam``."""
     log_v = np.where(D > 0, plan.log_v, 0.0)
     dual = np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1)
     return (dual - 1.0) / lam
 
 
-def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:
+def total_plan(
+    plan: Transport,
+    M: Array,
+    lam: float,
+    weights: Array | None = None,
+) -> Array:
     """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
     weights = row_weights(plan.log_u, weights)

@@ -123,7 +123,12 @@ class LocalObjective(SoftmaxObjective):
         self.blocks = features.row_blocks(D.shape[1])
 
     def at(
-        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+        self,
+        W: Array,
+        b: Array,
+        *,
+        logits: Any = None,
+        exact: bool = False,
     ) -> _LocalObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         exact = exact or self.features.is_exact
@@ -269,7 +274,12 @@ class SparseObjective(SoftmaxObjective):
         return self.features.centre_product(product, self.degree_sums)[0]
 
     def at(
-        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+        self,
+        W: Array,
+        b: Array,
+        *,
+        logits: Any = None,
+        exact: bool = False,
     ) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
@@ -280,7 +290,13 @@ class _SparseObjectiveAt(ObjectiveAt):
 
     order = "C"
 
-    def __init__(self, objective: SparseObjective, W: Array, b: Array, exact: bool) -> None:
+    def __init__(
+        self,
+        objective: SparseObjective,
+        W: Array,
+        b: Array,
+        exact: bool,
+    ) -> None:
         self.objective = objective
         self.W = W
         self.b = b

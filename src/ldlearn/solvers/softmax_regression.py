@@ -43,7 +43,11 @@ class SoftmaxFit:
 
 
 def loss_and_gradient(
-    features: CentredMatrix, D: Array, l2: float, W: Array, b: Array
+    features: CentredMatrix,
+    D: Array,
+    l2: float,
+    W: Array,
+    b: Array,
 ) -> tuple[float, Array, Array]:
     r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient: Eqs. 9 and 10 of DLDL.
 

@@ -50,7 +50,10 @@ def solve_spd(A: Any, B: Array) -> Array:
 
 
 def solve_operator(
-    product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10
+    product: Callable[[Array], Array],
+    diagonal: Array | float,
+    B: Array,
+    tol: float = 1e-10,
 ) -> Array:
     """Solve ``A X = B`` for a definite A given as ``product(X)``, all columns of B at once.
 

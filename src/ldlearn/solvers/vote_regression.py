@@ -107,12 +107,23 @@ def vote_regression(
     with_added_row = np.vstack([Y, np.full(Y.shape[1], 0.5)])
     link = CompetingLabels(with_added_row, weights, weak_prior, offset, fixed_raters)
     votes = _LocalVotes(features, link)
-    fit = minimize_votes(votes, l2=l2, start=start, tol=tol, max_iter=max_iter)
+    fit = minimize_votes(
+        votes,
+        l2=l2,
+        start=start,
+        tol=tol,
+        max_iter=max_iter,
+    )
     return replace(fit, scores=fit.scores[:-1])
 
 
 def minimize_votes(
-    votes: VoteObjective, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int
+    votes: VoteObjective,
+    *,
+    l2: float,
+    start: VoteFit | None = None,
+    tol: float,
+    max_iter: int,
 ) -> VoteFit:
     """`vote_regression` for any objective, whose rows may be in memory or on a cluster."""
     ridge = np.append(np.full(votes.n_coef, 2.0 * l2), np.zeros(votes.c + 1))
@@ -289,7 +300,13 @@ class CompetingLabels:
         loss = float(self._apply_weights(losses).sum())
         return loss, lambda: self._vote_derivatives(np.exp(logP), theta, *by_log_p)
 
-    def _vote_derivatives(self, P: Array, theta: Array, dtheta: Any, d2theta: Any) -> Derivatives:
+    def _vote_derivatives(
+        self,
+        P: Array,
+        theta: Array,
+        dtheta: Any,
+        d2theta: Any,
+    ) -> Derivatives:
         """``dtheta`` and ``d2theta`` are the derivatives of theta in ln p."""
         u, h = vote_slopes(theta, self.Y)
         if self.weak_prior:
@@ -335,7 +352,13 @@ class CompetingLabels:
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
 
 
-def vote_curvature(P: Array, f: Array, r: Array, i: Array, bent: Array | float = 0.0) -> Array:
+def vote_curvature(
+    P: Array,
+    f: Array,
+    r: Array,
+    i: Array,
+    bent: Array | float = 0.0,
+) -> Array:
     """Second derivative in the scores and ln(lambda), summed over rows.
 
     That of a row in its scores is ``sum_j f_j (e_j - p)(e_j - p)' + bent (diag(p) - p p')``; r is
