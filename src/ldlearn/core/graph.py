@@ -307,9 +307,10 @@ def neighbor_graph(
     distances = distances[found]
     width = bandwidth(distances, sigma)
     weights = similarity(distances.astype(np.float64, copy=False), width)
-    pointers = np.append(0, np.cumsum(found.sum(axis=1)))
+    counts = found.sum(axis=1)
+    pointers = np.append(0, np.cumsum(counts))
     A = sparse.csr_array((weights, indices[found], pointers), shape=(n, n))
-    return NeighborGraph(A.maximum(A.T).tocsr(), width, index, offsets)
+    return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
 
 def _fit_transformer(neighbors: Any, X: Any) -> tuple[Any, Any]:
@@ -359,4 +360,5 @@ def laplacian(A: sparse.csr_array) -> sparse.csr_array:
 
     Then ``tr(D' G D)`` is half of ``sum_ij A_ij |d_i - d_j|^2``: every edge counted once.
     """
-    return sparse.csr_array(sparse.diags_array(A.sum(axis=1), format="csr") - A)
+    degrees = np.asarray(A.sum(axis=1)).ravel()
+    return sparse.csr_array(sparse.diags_array(degrees, format="csr") - A)

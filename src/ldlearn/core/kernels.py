@@ -25,7 +25,8 @@ def squared_distances(X: Array, Z: Array) -> Array:
     array([[9.],
            [4.]])
     """
-    norms = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z)
+    norms_X = np.einsum("ij,ij->i", X, X)
+    norms = norms_X[:, None] + np.einsum("ij,ij->i", Z, Z)
     squares = X @ Z.T
     squares *= -2.0
     squares += norms
@@ -52,8 +53,9 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     pairs = 0.5 * float(weights.sum() ** 2 - weights @ weights + copies)
     total = 0.0
     for rows in row_batches(n, n):
-        distances = np.sqrt(squared_distances(X[rows], X[rows.start :]))
-        distances *= weights[rows, None] * weights[rows.start :]
+        later = slice(rows.start, n)
+        distances = np.sqrt(squared_distances(X[rows], X[later]))
+        distances *= weights[rows, None] * weights[later]
         # Pairs within the block occur in both orders.
         twice, once = np.hsplit(distances, [len(distances)])
         total += 0.5 * float(twice.sum()) + float(once.sum())
@@ -111,7 +113,8 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
 def _subtract_mean(X: Array, reference: Array) -> Array:
     """X minus the mean of the reference: distances stay the same, and large offsets cause no
     cancellation."""
-    return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
+    mean = np.mean(reference, axis=0, dtype=np.float64)
+    return np.asarray(X, dtype=np.float64) - mean
 
 
 def make_feature_map(feature_map: Any, X: Any) -> Any:

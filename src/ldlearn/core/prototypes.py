@@ -101,12 +101,13 @@ def pseudo_distributions(
     """
     if prototypes is None:
         prototypes = class_prototypes(X, Y, weights)
-    cosines = X @ prototypes.T / (_row_lengths(X)[:, None] * _row_lengths(prototypes))
+    lengths = _row_lengths(X)[:, None] * _row_lengths(prototypes)
+    cosines = X @ prototypes.T / lengths
     return softmax(cosines + Y)
 
 
 def _row_lengths(X: Any) -> Array:
     """Euclidean lengths, at least 1e-8, so that a zero row has cosine 0, not 0 / 0."""
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-    lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
-    return np.maximum(lengths, 1e-8)
+    sums = np.asarray(squares.sum(axis=1), dtype=np.float64)
+    return np.maximum(np.sqrt(sums.ravel()), 1e-8)

@@ -65,8 +65,10 @@ def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
     wrong."""
     both = support[:, :, None] & support[:, None, :]
     # The identity off the support, so that supports of all sizes form one stack of systems.
-    system = np.where(both, C, np.eye(C.shape[-1]))
-    v = np.linalg.solve(system, np.where(support, B, 0.0)[..., None])[..., 0]
+    identity = np.eye(C.shape[-1])
+    system = np.where(both, C, identity)
+    right_side = np.where(support, B, 0.0)
+    v = np.linalg.solve(system, right_side[..., None])[..., 0]
     gradient = np.einsum("ijl,il->ij", C, v) - B
     # A negative number this small, relative to the largest one, is rounding.
     tolerance = np.where(support, _largest(v), _largest(B))
@@ -110,8 +112,10 @@ def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> spars
     """
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
-    for rows in row_batches(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):
-        weights[rows] = affine_weights(_block_grams(X, indices, rows), reg)
+    width = n_neighbors * max(X.shape[1], n_neighbors)
+    for rows in row_batches(len(indices), width):
+        grams = _block_grams(X, indices[rows], rows)
+        weights[rows] = affine_weights(grams, reg)
     return weights_to_csr(weights, indices)
 
 
@@ -133,7 +137,8 @@ def weights_to_csr(weights: Array, indices: Indices) -> sparse.csr_array:
     n_samples)."""
     n, k = indices.shape
     pointers = np.arange(n + 1) * k
-    return sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(n, n))
+    entries = (weights.ravel(), indices.ravel(), pointers)
+    return sparse.csr_array(entries, shape=(n, n))
 
 
 def local_grams(X: Any, indices: Indices) -> Array:
@@ -146,7 +151,7 @@ def local_grams(X: Any, indices: Indices) -> Array:
     n, k = indices.shape
     grams = np.empty((n, k, k))
     for rows in row_batches(n, k * X.shape[1]):
-        grams[rows] = _block_grams(X, indices, rows)
+        grams[rows] = _block_grams(X, indices[rows], rows)
     return grams
 
 
@@ -154,7 +159,8 @@ def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
     """Minimisers of ``w' C w + reg tr(C) |w|^2`` with sum one, for a stack of Gram matrices C."""
     n, k, _ = grams.shape
     ridge = reg * _traces(grams) * np.eye(k)
-    w = np.linalg.solve(grams + ridge, np.ones((n, k, 1)))[..., 0]
+    ones = np.ones((n, k, 1))
+    w = np.linalg.solve(grams + ridge, ones)[..., 0]
     return w / w.sum(axis=1, keepdims=True)
 
 
@@ -172,14 +178,18 @@ def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
     """
     n, k, _ = grams.shape
     ridge = 1e-9  # relative; makes the minimiser unique
-    C = grams * (k / _traces(grams)) + k * ridge * np.eye(k)
+    scale = k / _traces(grams)
+    C = grams * scale + k * ridge * np.eye(k)
     V = nonnegative_quadratic(C, np.ones((n, k)), start)
     return V / V.sum(axis=1, keepdims=True)
 
 
 def _block_grams(X: Any, indices: Indices, rows: slice) -> Array:
-    neighbors = to_dense(X[indices[rows].ravel()]).reshape(-1, indices.shape[1], X.shape[1])
-    differences = np.subtract(neighbors, to_dense(X[rows])[:, None, :], dtype=np.float64)
+    """`local_grams` of some rows, whose neighbours are given."""
+    neighbors = to_dense(X[indices.ravel()])
+    neighbors = neighbors.reshape(*indices.shape, X.shape[1])
+    centres = to_dense(X[rows])[:, None, :]
+    differences = np.subtract(neighbors, centres, dtype=np.float64)
     return differences @ differences.transpose(0, 2, 1)
 
 

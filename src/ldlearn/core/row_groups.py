@@ -27,30 +27,36 @@ def hash_rows(X: Any) -> Keys:
     >>> keys[0] == keys[2], keys[0] == keys[1]
     (np.True_, np.False_)
     """
-    multipliers = _mix_bits(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    numbers = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
+    multipliers = _mix_bits(numbers) | np.uint64(1)
     if scipy.sparse.issparse(X):
         rows = X.tocsr()
         summands = _hash_values(rows.data) * multipliers[rows.indices]
-        sums = np.append(np.uint64(0), np.cumsum(summands, dtype=np.uint64))
+        sums = np.append(np.uint64(0), np.cumsum(summands))
         return np.diff(sums[rows.indptr])
     X = np.asarray(X)
     keys = np.empty(len(X), dtype=np.uint64)
     for block in row_batches(*X.shape):
-        keys[block] = (_hash_values(X[block]) * multipliers).sum(axis=1, dtype=np.uint64)
+        summands = _hash_values(X[block]) * multipliers
+        keys[block] = summands.sum(axis=1)
     return keys
 
 
 def _hash_values(values: Any) -> Keys:
     """Mixed bits of floats; those of -0.0 are those of 0.0."""
-    return _mix_bits(np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64))
+    values = np.ascontiguousarray(values + 0.0, dtype=np.float64)
+    return _mix_bits(values.view(np.uint64))
 
 
 def _mix_bits(bits: Keys) -> Keys:
     """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of
     SplitMix64."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    bits = bits ^ (bits >> np.uint64(30))
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= bits >> np.uint64(27)
+    bits *= np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    return bits
 
 
 def join_groups(*columns: ArrayLike) -> Groups:
@@ -68,7 +74,8 @@ def join_groups(*columns: ArrayLike) -> Groups:
     n = len(first_rows[0])
     rows = np.tile(np.arange(n), len(columns))
     places = (rows, np.concatenate(first_rows))
-    links = scipy.sparse.coo_array((np.ones(len(rows)), places), shape=(n, n))
+    ones = np.ones(len(rows))
+    links = scipy.sparse.coo_array((ones, places), shape=(n, n))
     _, component = connected_components(links, directed=False)
     _, groups = np.unique(_first_equal_row(component), return_inverse=True)
     return groups
@@ -87,7 +94,8 @@ def count_groups(groups: Groups) -> int:
 
 def rows_of_groups(groups: Groups, chosen: Groups) -> Groups:
     """The rows of some groups, in the order in which the groups are given."""
-    place = np.full(count_groups(groups), -1, dtype=np.intp)
-    place[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(place[groups] >= 0)
-    return rows[np.argsort(place[groups[rows]], kind="stable")]
+    place_of_group = np.full(count_groups(groups), -1)
+    place_of_group[chosen] = np.arange(len(chosen))
+    places = place_of_group[groups]
+    order = np.argsort(places, kind="stable")
+    return order[places[order] >= 0]

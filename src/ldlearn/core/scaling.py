@@ -56,7 +56,8 @@ def random_rows(n: int, max_rows: int) -> Indices:
     """All of n rows, or a random sample of them, always the same; sorted."""
     if n <= max_rows:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, max_rows, replace=False))
+    chosen = np.random.default_rng(0).choice(n, max_rows, replace=False)
+    return np.sort(chosen)
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
@@ -87,16 +88,18 @@ def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
     """Sum of the sample weights (the number of rows by default), and the weighted sum of each
     column in float64."""
     if weights is None:
-        return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+        sums = X.sum(axis=0, dtype=np.float64)
+        return float(X.shape[0]), np.asarray(sums).ravel()
     parts = [weights[rows] @ X[rows] for rows in row_blocks(X)]
     return float(weights.sum()), np.sum(parts, axis=0)
 
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
-    parts = [
-        _block_deviation_sums(X[rows], mean, take_rows(weights, rows)) for rows in row_blocks(X)
-    ]
+    parts = []
+    for rows in row_blocks(X):
+        weights_of_rows = take_rows(weights, rows)
+        parts.append(_block_deviation_sums(X[rows], mean, weights_of_rows))
     sums, squares = np.sum(parts, axis=0)
     return sums, squares
 
@@ -124,7 +127,8 @@ def _block_deviation_sums(block: Any, mean: Array, weights: Array | None) -> tup
     if not sparse.issparse(block):
         away = block - mean
         counted = away if weights is None else away * weights[:, None]
-        return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
+        squares = np.einsum("ij,ij->j", counted, away)
+        return counted.sum(axis=0), squares
     away = block.data - mean[block.indices]
     count = row_weights(block, weights)
     each = np.repeat(count, np.diff(block.indptr))
@@ -135,7 +139,8 @@ def _block_deviation_sums(block: Any, mean: Array, weights: Array | None) -> tup
     # Entries that are not stored are 0 and deviate by -mean.
     implicit = count.sum() - column_totals(each)
     sums = column_totals(each * away) - implicit * mean
-    return sums, column_totals(each * away**2) + implicit * mean**2
+    squares = column_totals(each * away**2) + implicit * mean**2
+    return sums, squares
 
 
 def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:
@@ -163,7 +168,8 @@ def dense_offsets(n: int, mean: Array, squares: Array) -> Array:
     """The offsets of `removable_offsets` for n dense rows, from their moments alone."""
     deviation = np.sqrt(squares / n)
     # Within 16 standard deviations of zero, cancellation is negligible.
-    unit = np.exp2(np.ceil(np.log2(16.0 * positive_or_one(deviation))))
+    exponent = np.ceil(np.log2(16.0 * positive_or_one(deviation)))
+    unit = np.exp2(exponent)
     return unit * np.rint(mean / unit)
 
 
@@ -182,8 +188,11 @@ def without_offsets(X: Any, offsets: Array) -> Any:
     if not sparse.issparse(X):
         return np.subtract(X, offsets, dtype=np.float64)
     n = X.shape[0]
-    parts = (np.tile(offsets[columns], n), np.tile(columns, n), np.arange(n + 1) * len(columns))
-    return sparse.csr_array(X.astype(np.float64) - sparse.csr_array(parts, shape=X.shape))
+    values = np.tile(offsets[columns], n)
+    indices = np.tile(columns, n)
+    pointers = np.arange(n + 1) * len(columns)
+    subtracted = sparse.csr_array((values, indices, pointers), shape=X.shape)
+    return sparse.csr_array(X.astype(np.float64) - subtracted)
 
 
 class Scaling(NamedTuple):
@@ -200,7 +209,8 @@ class Scaling(NamedTuple):
     def apply(self, X: Any) -> Array:
         """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero,
         without centring)."""
-        return ((to_dense(X) - self.mean) / self.scale).astype(np.float64, copy=False)
+        scaled = (to_dense(X) - self.mean) / self.scale
+        return scaled.astype(np.float64, copy=False)
 
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
@@ -227,4 +237,5 @@ def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = 
         squares = squares + total * mean**2
         mean = np.zeros_like(mean)
     # The spread of a constant column is 0; divided by infinity it becomes 0.
-    return Scaling(mean, np.where(squares > 0.0, np.sqrt(squares / total), np.inf))
+    deviation = np.sqrt(squares / total)
+    return Scaling(mean, np.where(squares > 0.0, deviation, np.inf))

@@ -51,7 +51,8 @@ def log_softmax(Z: Array, support: Mask | None = None) -> Array:
     array([[0.5, 0.5]])
     """
     Z = _shift_rows(Z, support)
-    return Z - np.log(np.exp(Z).sum(axis=1, keepdims=True))
+    totals = np.exp(Z).sum(axis=1, keepdims=True)
+    return Z - np.log(totals)
 
 
 def softmax(Z: Array, support: Mask | None = None) -> Array:
@@ -159,8 +160,9 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
     descending[~allowed] = 0.0
     excess = np.cumsum(descending, axis=1) - 1.0
     counts = np.arange(1, V.shape[1] + 1)
-    active = np.sum(allowed & (descending * counts > excess), axis=1)
-    threshold = np.take_along_axis(excess, active[:, None] - 1, axis=1) / active[:, None]
+    is_active = allowed & (descending * counts > excess)
+    active = is_active.sum(axis=1, keepdims=True)
+    threshold = np.take_along_axis(excess, active - 1, axis=1) / active
     return np.maximum(V - threshold, 0.0)
 
 

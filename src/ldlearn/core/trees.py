@@ -83,13 +83,14 @@ class Trees:
     def from_lightgbm(cls, booster: Any) -> Self:
         """The trees of a booster that was trained in this process without ``zero_as_missing``."""
         text = booster.model_to_string().partition("\nend of trees")[0]
-        trees = [
-            dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
-            for tree in text.split("\nTree=")[1:]
-        ]
+        trees = []
+        for tree in text.split("\nTree=")[1:]:
+            lines = [line.partition("=") for line in tree.splitlines()]
+            trees.append({name: value for name, _, value in lines})
 
         def concatenate(name: str, dtype: type = np.int64) -> NDArray[Any]:
-            return np.concatenate([np.array(tree.get(name, "").split(), dtype) for tree in trees])
+            lines = [tree.get(name, "") for tree in trees]
+            return np.array(" ".join(lines).split(), dtype)
 
         n_leaves = concatenate("num_leaves")
         n_splits = n_leaves - 1
@@ -119,14 +120,18 @@ class Trees:
         kind = np.where(is_categorical, _CATEGORICAL, missing_left * _MISSING_LEFT)
 
         nodes = np.concatenate(order)
-        set_sizes = [
-            np.diff(np.array(tree.get("cat_boundaries", "0").split(), int)) for tree in trees
-        ]
+        zeros = np.zeros(n_leaves.sum(), dtype=int)
+        feature = np.append(concatenate("split_feature"), zeros - 1)
+        value = np.append(threshold, concatenate("leaf_value", np.float64))
+        kind = np.append(kind, zeros).astype(np.int8)
+        # The bounds of each tree begin with 0.
+        set_sizes = np.diff(concatenate("cat_boundaries"))
+        set_bounds = np.cumsum(set_sizes[set_sizes > 0])
         return cls(
-            feature=np.append(concatenate("split_feature"), np.full(n_leaves.sum(), -1))[nodes],
-            value=np.append(threshold, concatenate("leaf_value", np.float64))[nodes],
-            kind=np.append(kind, np.zeros(n_leaves.sum(), int))[nodes].astype(np.int8),
-            set_bounds=np.append(0, np.cumsum(np.concatenate(set_sizes))),
+            feature=feature[nodes],
+            value=value[nodes],
+            kind=kind[nodes],
+            set_bounds=np.append(0, set_bounds),
             set_words=concatenate("cat_threshold").astype(np.uint32),
         )
 
@@ -153,7 +158,8 @@ class Trees:
         is_split = self.feature >= 0
         n_trees = self.n_trees
         children = self.children
-        used, inverse = np.unique(self.feature[is_split].astype(np.intp), return_inverse=True)
+        tested = self.feature[is_split].astype(np.intp)
+        used, inverse = np.unique(tested, return_inverse=True)
         column = np.zeros(len(is_split), np.intp)
         column[is_split] = inverse
         missing_right = self.kind != _MISSING_LEFT
@@ -162,7 +168,8 @@ class Trees:
         for rows in row_batches(len(scores), n_trees, _BLOCK_PATHS):
             block = to_dense(X[rows][:, used]) - offsets[used]
             # Position of each row in the flat block.
-            first = np.repeat(np.arange(len(block)) * len(used), n_trees)
+            first = np.arange(len(block)) * len(used)
+            first = np.repeat(first, n_trees)
             reached = np.tile(np.arange(n_trees), len(block))
             running = np.flatnonzero(is_split.take(reached))
             while len(running):

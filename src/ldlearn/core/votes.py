@@ -35,7 +35,8 @@ def log_expected_votes(
     P = np.maximum(np.exp(logP), TINY)  # the ratio tends to 1 as P underflows
     ratio = -np.log1p(-P) / P
     first_derivative = 1.0 / ((1.0 - P) * ratio)
-    return logP + np.log(ratio), first_derivative, first_derivative**2 * (ratio - 1.0)
+    second_derivative = first_derivative**2 * (ratio - 1.0)
+    return logP + np.log(ratio), first_derivative, second_derivative
 
 
 def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array | None:
@@ -74,7 +75,9 @@ def log_likelihood(
     """
     if n_seen is not None:
         smallest = 0.5 / (n_seen + 1)
-        theta = np.clip(theta, np.log(-np.log1p(-smallest)), np.log(-np.log(smallest)))
+        lowest = np.log(-np.log1p(-smallest))
+        highest = np.log(-np.log(smallest))
+        theta = np.clip(theta, lowest, highest)
     losses = vote_losses(theta, Y.astype(np.float64))
     if observed is not None:
         losses *= observed
@@ -106,7 +109,8 @@ def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> floa
     # none and from all, where the logarithm is infinite.
     half = 0.5 / max(size, 1.0)
     density = min(2.0 * half * max(n_positive, 0.5), 1.0 - half)
-    log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]))
+    rate = -np.log1p(-density) * Y.shape[1]
+    log_rate = float(np.log(rate))
     for _ in range(100):
         slopes, curvatures = vote_slopes(logP + log_rate, positive)
         slope = (weights * slopes).sum()
@@ -124,7 +128,8 @@ def vote_losses(theta: Array, Y: Array) -> Array:
     """Negative log-probability of each label."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # ln(1 - exp(-v)) as ln v + ln exprel(-v): no cancellation for small v.
-    return (1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes)))
+    log_positive = theta + np.log(exprel(-votes))
+    return (1.0 - Y) * votes - Y * log_positive
 
 
 def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
@@ -134,6 +139,8 @@ def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
     # For very many votes exp overflows to infinity, and the ratio is 0 as it should be.
     with np.errstate(over="ignore"):
         ratio = 1.0 / exprel(votes)  # votes / (exp(votes) - 1)
-    negative = (1.0 - Y) * votes
+    of_negative = (1.0 - Y) * votes
+    of_positive = Y * ratio
     # The last factor is below 0 only by rounding.
-    return negative - Y * ratio, negative + Y * ratio * np.maximum(votes + ratio - 1.0, 0.0)
+    curvature = of_positive * np.maximum(votes + ratio - 1.0, 0.0)
+    return of_negative - of_positive, of_negative + curvature

@@ -55,8 +55,8 @@ class ColumnStatistics:
         """
         if not np.isfinite(self.spread).all():
             raise OverflowError("The squares of the features overflow.")
-        varying = self.spread > 0.0
-        scale = np.where(varying, np.sqrt(self.total / positive_or_one(self.spread)), 0.0)
+        reciprocal_deviation = np.sqrt(self.total / positive_or_one(self.spread))
+        scale = np.where(self.spread > 0.0, reciprocal_deviation, 0.0)
         coef = np.random.default_rng(0).standard_normal(len(scale))
         if sparse.issparse(X):
             # Relative to a row of zeros, so that only stored entries count.
@@ -197,14 +197,16 @@ class CentredMatrix:
         _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
         first_copy = first[inverse]
         order = np.lexsort((first_copy, keys))
-        return order, np.flatnonzero(np.append(True, np.diff(first_copy[order]) != 0))
+        changes = np.diff(first_copy[order], prepend=-1)
+        return order, np.flatnonzero(changes)
 
     def sample_rows(self, max_rows: int) -> Indices:
         """All rows, or a random sample that depends on the features alone; sorted."""
         if self.n <= max_rows:
             return np.arange(self.n)
         order, _ = self.sort_rows()
-        return np.sort(np.random.default_rng(0).choice(order, max_rows, replace=False))
+        chosen = np.random.default_rng(0).choice(order, max_rows, replace=False)
+        return np.sort(chosen)
 
     @cached_property
     def hessian_sample(self) -> CentredMatrix | None:
@@ -213,10 +215,12 @@ class CentredMatrix:
         Drawn at random with a fixed seed, and centred by the statistics of all rows.
         """
         # One row in 16, but at most 2e7 entries: a larger sample is hardly better.
-        size = max(self.sampled_rows_per_feature * self.m, min(self.n // 16, 2 * 10**7 // self.m))
+        size = min(self.n // 16, 2 * 10**7 // self.m)
+        size = max(self.sampled_rows_per_feature * self.m, size)
         if 2 * size > self.n or not self.fits_float32():
             return None
-        rows = np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False)
+        rng = np.random.default_rng(0)
+        rows = rng.choice(self.n, size, replace=False, shuffle=False)
         X, sample_weight = self.take_rows(np.sort(rows))
         X = without_offsets(X, self.columns.offsets).astype(np.float32)
         columns = replace(self.columns, mean=self._rest, offsets=np.zeros(self.m))
@@ -303,11 +307,9 @@ class CentredMatrix:
         inner, moment = sum_in_threads(block_moments, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())
         cross = moment - total * self._rest
-        scatter = np.empty((self.m + 1, self.m + 1))
-        scatter[:-1, :-1] = inner - np.outer(moment, self._rest) - np.outer(self._rest, cross)
-        scatter[:-1, -1] = scatter[-1, :-1] = cross
-        scatter[-1, -1] = total
-        return scatter
+        inner -= np.outer(moment, self._rest)
+        inner -= np.outer(self._rest, cross)
+        return np.block([[inner, cross[:, None]], [cross, np.array(total)]])
 
     @cached_property
     def scatter_matrix(self) -> Array:
@@ -352,13 +354,15 @@ class CentredMatrix:
         with blas_threads():
             values, basis = np.linalg.eigh(M)
         identity = scale**2 @ basis**2
-        return _Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
+        scatter = np.maximum(values - ridge * identity, 0.0)
+        return _Spectrum(scale, basis, scatter, identity)
 
     def ridge_solver(self, values: Array, l2: float) -> Callable[[Array], Array]:
         """A function that solves with ``scatter (x) diag(values) + 2 l2 I``, a column each."""
         # 1 / c is the curvature of uniform predictions, to compare scatter matrix and penalty.
         scale, Q, scatter, identity = self.spectrum(ridge=2.0 * l2 * len(values))
-        diagonal = np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None]
+        diagonal = np.outer(scatter, np.maximum(values, 0.0))
+        diagonal += 2.0 * l2 * identity[:, None]
         inverse = reciprocal(diagonal)
         column = scale[:, None]
         if Q is None:
