@@ -42,22 +42,27 @@ def validation_folds(
     if len(starts) < _MIN_ROWS:
         return []
     units = np.split(order, starts[1:])
-    shuffled = [units[k] for k in np.random.default_rng(1).permutation(len(units))]
-    sizes = np.cumsum([len(unit) for unit in shuffled])
+    shuffled = np.random.default_rng(1).permutation(len(units))
+    units = [units[k] for k in shuffled]
+    sizes = np.cumsum([len(unit) for unit in units])
     n_used = int(np.searchsorted(sizes, max_rows, side="right"))
-    used = shuffled[: max(n_used, _MIN_ROWS)]
+    used = units[: max(n_used, _MIN_ROWS)]
     # About as much work for any number of rows.
     n_folds = min(5, max(min_folds, 5000 // len(used)))
     folds = []
     for k in range(n_folds):
         test = np.sort(np.concatenate(used[k::n_folds]))
-        folds.append(Fold(np.setdiff1d(np.concatenate(used), test), test))
+        train = np.setdiff1d(np.concatenate(used), test)
+        folds.append(Fold(train, test))
     return folds
 
 
 def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:
     """Sort rows by group, groups by their first row in this order; also return where each group
     starts."""
-    _, first, group = np.unique(groups[order], return_index=True, return_inverse=True)
-    by_group = np.argsort(first[group], kind="stable")
-    return order[by_group], np.flatnonzero(np.diff(first[group][by_group], prepend=-1))
+    groups = groups[order]
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    first_rows = first[group]
+    by_group = np.argsort(first_rows, kind="stable")
+    changes = np.diff(first_rows[by_group], prepend=-1)
+    return order[by_group], np.flatnonzero(changes)

@@ -26,10 +26,12 @@ class ThinFactors(NamedTuple):
 def thin_factors(X: Array) -> ThinFactors:
     """Left singular vectors and singular values of X (n_samples, n_features), as many as its
     rank."""
-    V, s, _ = linalg.svd(X.astype(np.float64), full_matrices=False, check_finite=False)
-    rounding = max(X.shape) * np.finfo(np.float64).eps * s.max(initial=0.0)
+    X = X.astype(np.float64)
+    V, s, _ = linalg.svd(X, full_matrices=False, check_finite=False)
+    rounding = max(X.shape) * np.finfo(X.dtype).eps * s.max(initial=0.0)
     rank = np.count_nonzero(s > rounding)
-    return ThinFactors(np.ascontiguousarray(V[:, :rank]), s[:rank])
+    basis = np.ascontiguousarray(V[:, :rank])
+    return ThinFactors(basis, s[:rank])
 
 
 def singular_value_threshold(A: Array, tau: float) -> Array:
@@ -60,7 +62,9 @@ def singular_value_threshold(A: Array, tau: float) -> Array:
 
 def nuclear_norm(A: Array) -> float:
     """Sum of the singular values."""
-    return float(np.linalg.svd(A, compute_uv=False).sum()) if A.size else 0.0
+    if not A.size:
+        return 0.0
+    return np.linalg.svd(A, compute_uv=False).sum()
 
 
 def shrinkage(norms: Array, tau: float | Array) -> Array:

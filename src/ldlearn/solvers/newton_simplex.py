@@ -55,11 +55,13 @@ class Support:
     def equal_shares(self) -> sparse.csr_array:
         """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
-        return self.to_csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
+        shares = 1.0 / np.maximum(counts, 1)
+        return self.to_csr(np.repeat(shares, counts))
 
     def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
-        count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
+        first = rows[0]
+        count = self.indptr[first + 1] - self.indptr[first]
         return self.indptr[rows] + np.arange(count)[:, None]
 
     @cached_property
@@ -70,11 +72,13 @@ class Support:
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
-        return self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray()
+        values = np.ones(len(self.indices), dtype=bool)
+        return self.to_csr(values).toarray()
 
     def to_csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these values, given row by row."""
-        return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
+        entries = (values, self.indices, self.indptr)
+        return sparse.csr_array(entries, shape=self.shape)
 
 
 def has_few_positives(Y: Mask) -> bool:
@@ -176,16 +180,18 @@ def newton_simplex(
     gap = np.zeros(len(support.indptr) - 1)
     betas = np.broadcast_to(beta, gap.shape)
 
-    def solve(rows: Indices, places: Indices) -> SimplexSolution:
+    def solve(block: tuple[Indices, Indices]) -> SimplexSolution:
+        rows, places = block
         weights = take_rows(sample_weight, rows)
+        block_start = None if starts is None else starts[places].T
         problem = _SimplexProblem(priors[places].T, None, None, betas[rows], weights)
-        found = problem.solve(None if starts is None else starts[places].T, tol, max_iter)
+        found = problem.solve(block_start, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
     blocks = list(zip(support.blocks, places, strict=True))
-    found = in_threads(lambda block: solve(*block), blocks)
+    found = in_threads(solve, blocks)
     return SimplexSolution(
         D,
         gap,
@@ -224,7 +230,8 @@ class _SimplexProblem:
         self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
         # Of a row's entropy, prior and beta.
         self.weight = row_weights(self.L, sample_weight)[:, None]
-        self.curvature = self.weight * (2.0 * np.reshape(beta, (-1, 1)))
+        beta = np.reshape(beta, (-1, 1))
+        self.curvature = self.weight * (2.0 * beta)
         self.diagonal = self.curvature
         self.Q = None
         if between_labels is not None:
@@ -274,7 +281,8 @@ class _SimplexProblem:
                 break
             V = self.newton_direction(D, gradient) * moving[:, None]
             slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-            rounding = 1e-15 * (np.abs(values) + (self.weight * np.abs(self.L)).max(axis=1))
+            largest = np.max(self.weight * np.abs(self.L), axis=1)
+            rounding = 1e-15 * (np.abs(values) + largest)
             lower = self.line_search(point, V, slopes, rounding)
             moving_gap = gap[moving].sum()
             # A gap below a thousand rounding errors that did not decrease will not decrease any
@@ -296,7 +304,8 @@ class _SimplexProblem:
         logD = self.fill_off_support(logD - np.log(total), 0.0)
         quadratic = self.quadratic_gradient(D)
         # A quadratic form is half the product of D with its gradient.
-        values = np.einsum("ij,ij->i", D, self.weight * (logD - self.L) + 0.5 * quadratic)
+        terms = self.weight * (logD - self.L) + 0.5 * quadratic
+        values = np.einsum("ij,ij->i", D, terms)
         return _SimplexPoint(logD, D, quadratic, values)
 
     def starting_point(self, start: Array | None) -> _SimplexPoint:
@@ -306,7 +315,8 @@ class _SimplexProblem:
             return prior
         warm = self.evaluate(log_degrees(np.asfortranarray(start)))
         is_lower = self.exceeds(prior.values, warm.values)
-        arrays = [np.where(is_lower, a.T, b.T).T for a, b in zip(warm, prior, strict=True)]
+        pairs = zip(warm, prior, strict=True)
+        arrays = [np.where(is_lower, a.T, b.T).T for a, b in pairs]
         return _SimplexPoint(*arrays)
 
     def newton_direction(self, D: Array, gradient: Array) -> Array:
@@ -356,7 +366,8 @@ class _SimplexProblem:
         """Backtrack until U decreases; without a graph every row has its own step length."""
         t = np.ones((len(V), 1))
         for _ in range(40):
-            lower = self.evaluate(self.retract(point.logD, point.D, t * V))
+            logD = self.retract(point.logD, point.D, t * V)
+            lower = self.evaluate(logD)
             increase = lower.values - point.values - 1e-4 * t.ravel() * slopes
             failed = self.exceeds(increase, rounding)
             if not failed.any():

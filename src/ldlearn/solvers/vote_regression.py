@@ -126,7 +126,8 @@ def minimize_votes(
     max_iter: int,
 ) -> VoteFit:
     """`vote_regression` for any objective, whose rows may be in memory or on a cluster."""
-    ridge = np.append(np.full(votes.n_coef, 2.0 * l2), np.zeros(votes.c + 1))
+    ridge = np.zeros(votes.n_coef + votes.c + 1)
+    ridge[: votes.n_coef] = 2.0 * l2
 
     def penalised_loss(point: VoteObjectiveAt) -> float:
         return point.loss + 0.5 * float(ridge @ point.v**2)
@@ -216,7 +217,8 @@ class VoteObjective:
 
     def join_parameters(self, W: Array, b: Array, rate: float) -> Array:
         """Inverse of `split_parameters`."""
-        return np.concatenate([W.ravel(), b * self.features.fit_intercept, [rate]])
+        b = b * self.features.fit_intercept
+        return np.concatenate([W.ravel(), b, [rate]])
 
     def start(self, earlier: VoteFit | None) -> Array:
         """An earlier fit, or the best model without features."""
@@ -236,8 +238,10 @@ class VoteObjective:
         inverse = linalg.pinvh(inner, rtol=1e-10)
 
         def solve(g: Array) -> Array:
-            step = ridge_solve(self.split_parameters(g)[0] @ U) @ U.T
-            return np.concatenate([step.ravel(), inverse @ g[self.n_coef :]])
+            W, _, _ = self.split_parameters(g)
+            step = ridge_solve(W @ U) @ U.T
+            step_of_rest = inverse @ g[self.n_coef :]
+            return np.concatenate([step.ravel(), step_of_rest])
 
         return solve
 
@@ -296,7 +300,8 @@ class CompetingLabels:
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
         losses = vote_losses(theta, self.Y)
         if self.weak_prior:
-            losses[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
+            half = 0.5 * theta[-1]
+            losses[-1] = np.logaddexp(half, -half)
         loss = float(self._apply_weights(losses).sum())
         return loss, lambda: self._vote_derivatives(np.exp(logP), theta, *by_log_p)
 
@@ -334,7 +339,11 @@ class CompetingLabels:
             return in_scores, (r * change).sum() + h_total * drate
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
-        return Derivatives((s - P * U, u.sum()), hessian_product, curvature / self.total)
+        return Derivatives(
+            gradient=(s - P * U, u.sum()),
+            hessian_product=hessian_product,
+            mean_curvature=curvature / self.total,
+        )
 
     def _apply_weights(self, A: Array) -> Array:
         return A if self.weights is None else A * self.weights
@@ -342,14 +351,16 @@ class CompetingLabels:
     @property
     def total(self) -> float:
         """Largest sum of weights of a label; the number of rows without weights."""
-        return float(self._apply_weights(np.ones((len(self.Y), 1))).sum(axis=0).max())
+        ones = np.ones((len(self.Y), 1))
+        return self._apply_weights(ones).sum(axis=0).max()
 
     def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
         counts = self._apply_weights(np.ones_like(self.Y)).sum(axis=0)
         means = self._apply_weights(self.Y).sum(axis=0) / counts
         votes = -np.log1p(-means)
-        return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
+        rate = votes.sum()
+        return np.log(votes / rate), np.log(rate) - np.mean(self.offset)
 
 
 def vote_curvature(
@@ -365,10 +376,10 @@ def vote_curvature(
     the one in scores and ln(lambda), before it is centred, and i the one in ln(lambda).
     """
     cross = f.T @ P
-    outer = ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
-    q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
-    curvature = np.empty((len(q) + 1, len(q) + 1))
-    curvature[:-1, :-1] = np.diag((f + bent * P).sum(axis=0)) - cross - cross.T + outer
-    curvature[:-1, -1] = curvature[-1, :-1] = q
-    curvature[-1, -1] = i.sum()
-    return curvature
+    of_row = f.sum(axis=1, keepdims=True) - bent
+    outer = (of_row * P).T @ P
+    diagonal = np.diag((f + bent * P).sum(axis=0))
+    in_scores = diagonal - cross - cross.T + outer
+    q = r - r.sum(axis=1, keepdims=True) * P
+    q = q.sum(axis=0)
+    return np.block([[in_scores, q[:, None]], [q, i.sum()]])
