@@ -116,7 +116,8 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
         )
     # Divided by the largest first: the sum of large numbers may overflow.
     peak = F.max(axis=1, keepdims=True)
-    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(peak)
+    scaled = np.where(peak > 0, F, 1.0)
+    scaled = scaled / positive_or_one(peak)
     return scaled / scaled.sum(axis=1, keepdims=True)
 
 

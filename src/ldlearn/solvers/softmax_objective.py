@@ -73,7 +73,8 @@ class ObjectiveAt:
             U -= np.einsum("ij,ij->i", P, U)[:, None]
             U *= P  # (diag(p) - p p') z
             U = features.apply_weights(U, rows)
-            return features.block_transpose_product(X, U), U.sum(axis=0).astype(np.float64)
+            sums = U.sum(axis=0).astype(np.float64)
+            return features.block_transpose_product(X, U), sums
 
         product, sums = sum_in_threads(block_product, self.objective.blocks)
         self.objective.n_products += 2
@@ -140,7 +141,8 @@ class LocalObjective(SoftmaxObjective):
     def logits(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits of all rows."""
         self.n_products += 1
-        return self.features.linear_predictor(W, b, exact=exact, dtype=_precision(exact))
+        dtype = _precision(exact)
+        return self.features.linear_predictor(W, b, exact=exact, dtype=dtype)
 
 
 class _LocalObjectiveAt(ObjectiveAt):
@@ -254,13 +256,15 @@ class SparseObjective(SoftmaxObjective):
         super().__init__(features)
         weights = features.apply_weights(np.ones((features.n, 1)))
         self.D = sparse.csr_array(D.multiply(weights))
-        self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
+        sums = np.asarray(self.D.sum(axis=0), dtype=np.float64)
+        self.degree_sums = sums.ravel()
         # Single precision suffices for centred columns, not for columns far from zero or of extreme
         # scales.
         single = features.fit_intercept and features.fits_float32()
         self.precision: Any = _precision(not single)
-        self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
-        self.keeps_predictions = D.shape[0] * D.shape[1] <= self.max_cached
+        n, c = D.shape
+        self.blocks = list(row_batches(n, c, self.block_entries))
+        self.keeps_predictions = n * c <= self.max_cached
 
     @cached_property
     def target_products(self) -> Array:
@@ -309,19 +313,22 @@ class _SparseObjectiveAt(ObjectiveAt):
         def block_predictions(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact)
             Z = self._logits(X)
-            entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
-            n_entries = np.diff(D.indptr[rows.start : rows.stop + 1])
-            row = np.repeat(np.arange(len(Z)), n_entries)
+            pointers = D.indptr[rows.start : rows.stop + 1]
+            entries = slice(pointers[0], pointers[-1])
+            row = np.repeat(np.arange(len(Z)), np.diff(pointers))
             chosen = Z[row, D.indices[entries]]
-            log_predictions[entries] = chosen - np.log(_softmax(Z))[row]
+            normalisers = np.log(_softmax(Z))
+            log_predictions[entries] = chosen - normalisers[row]
             if objective.keeps_predictions and Z.dtype == objective.precision:
                 self.predictions[rows.start] = Z
             P = features.apply_weights(Z, rows)
-            return features.block_transpose_product(X, P), P.sum(axis=0).astype(np.float64)
+            sums = P.sum(axis=0).astype(np.float64)
+            return features.block_transpose_product(X, P), sums
 
         self._product, self.sums = sum_in_threads(block_predictions, objective.blocks)
         # The loss and the D-step need them at the stored labels only.
-        self.logits = sparse.csr_array((log_predictions, D.indices, D.indptr), shape=D.shape)
+        stored = (log_predictions, D.indices, D.indptr)
+        self.logits = sparse.csr_array(stored, shape=D.shape)
         self.loss = -float(D.data @ log_predictions)
         objective.n_products += 2
 

@@ -101,10 +101,12 @@ def vote_regression(
     """
     weights = label_weights(features.sample_weight, observed)
     if weights is not None:
-        weights = np.vstack([weights, np.ones((1, weights.shape[1]))])
+        weights = np.vstack([weights, np.ones_like(weights[:1])])
     if np.ndim(offset):  # the added row has the mean
-        offset = np.append(offset, np.average(offset, weights=features.sample_weight))
-    with_added_row = np.vstack([Y, np.full(Y.shape[1], 0.5)])
+        mean_offset = np.average(offset, weights=features.sample_weight)
+        offset = np.append(offset, mean_offset)
+    halves = np.full(Y.shape[1], 0.5)
+    with_added_row = np.vstack([Y, halves])
     link = CompetingLabels(with_added_row, weights, weak_prior, offset, fixed_raters)
     votes = _LocalVotes(features, link)
     fit = minimize_votes(
