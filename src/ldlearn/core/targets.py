@@ -75,7 +75,7 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:
         # A copy, because callers write into the array. A pandas data frame may contain NA.
-        if type(y).__module__.startswith("pandas.") and hasattr(y, "to_numpy"):
+        if type(y).__module__.partition(".")[0] == "pandas" and hasattr(y, "to_numpy"):
             array = y.to_numpy(np.float64, copy=True, na_value=np.nan)
         else:
             array = array.astype(np.float64)
