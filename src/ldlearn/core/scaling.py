@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from ldlearn.core.simplex import (
     Array,
@@ -35,7 +34,7 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     count = max(1, math.ceil((stored + n * width) / _BLOCK_ENTRIES))
     if count > 1:
         count += count % 2
-    return gen_batches(n, max(1, math.ceil(n / count)))
+    return _slices(n, math.ceil(n / count))
 
 
 def to_dense(A: Any) -> Array:
@@ -49,7 +48,13 @@ def row_batches(n: int, width: int, max_entries: int | None = None) -> Iterator[
     A slice has at least one row. ``max_entries`` is another limit, such as `CACHED_ENTRIES`.
     """
     max_rows = (max_entries or _BATCH_ENTRIES) // max(width, 1)
-    return gen_batches(n, max(1, max_rows))
+    return _slices(n, max_rows)
+
+
+def _slices(n: int, size: int) -> Iterator[slice]:
+    # scikit-learn's `gen_batches` checks its arguments for 50 microseconds.
+    size = max(size, 1)
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def random_rows(n: int, max_rows: int) -> Indices:

@@ -309,7 +309,11 @@ class CentredMatrix:
         cross = moment - total * self._rest
         inner -= np.outer(moment, self._rest)
         inner -= np.outer(self._rest, cross)
-        return np.block([[inner, cross[:, None]], [cross, np.array(total)]])
+        scatter = np.empty((self.m + 1, self.m + 1))
+        scatter[:-1, :-1] = inner
+        scatter[:-1, -1] = scatter[-1, :-1] = cross
+        scatter[-1, -1] = total
+        return scatter
 
     @cached_property
     def scatter_matrix(self) -> Array:

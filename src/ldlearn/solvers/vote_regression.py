@@ -384,4 +384,8 @@ def vote_curvature(
     in_scores = diagonal - cross - cross.T + outer
     q = r - r.sum(axis=1, keepdims=True) * P
     q = q.sum(axis=0)
-    return np.block([[in_scores, q[:, None]], [q, i.sum()]])
+    curvature = np.empty((len(q) + 1, len(q) + 1))
+    curvature[:-1, :-1] = in_scores
+    curvature[:-1, -1] = curvature[-1, :-1] = q
+    curvature[-1, -1] = i.sum()
+    return curvature
