@@ -23,24 +23,23 @@ else:
     def __getattr__(name: str) -> object:
         """An estimator, `all_estimators`, ``__all__`` or a package of ours."""
         if name == "__all__":
-            return _public_names()
-        if name.startswith("_"):
-            raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
-        if _find_spec(f"ldlearn.{name}") is not None:
-            return _import_module(f"ldlearn.{name}")
-        discovery = _import_module("ldlearn.base.discovery")
-        for module in (discovery, *discovery.estimator_packages()):
-            if name in module.__all__:
-                globals()[name] = found = getattr(module, name)
+            return list(_modules_of_names())
+        if not name.startswith("_"):
+            if _find_spec(f"ldlearn.{name}") is not None:
+                return _import_module(f"ldlearn.{name}")
+            modules = _modules_of_names()
+            if name in modules:
+                globals()[name] = found = getattr(modules[name], name)
                 return found
         raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         found = _import_module("pkgutil").iter_modules(__path__)  # noqa: F405
         modules = [module.name for module in found if not module.name.startswith("_")]
-        return sorted(["__version__", *modules, *_public_names()])
+        return sorted(["__version__", *modules, *_modules_of_names()])
 
-    def _public_names() -> list[str]:
+    def _modules_of_names() -> dict[str, object]:
+        """The public names, and the modules that define them."""
         discovery = _import_module("ldlearn.base.discovery")
-        packages = (discovery, *discovery.estimator_packages())
-        return [name for module in packages for name in module.__all__]
+        modules = [discovery, *discovery.estimator_packages()]
+        return {name: module for module in modules for name in module.__all__}

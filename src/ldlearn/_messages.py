@@ -69,10 +69,11 @@ def suggest_name(word: str, known: Iterable[str], what: str = "known are") -> st
     "the columns are 'sky', 'sea'."
     """
     names = list(known)
-    near = nearest_names(word, names)
-    for k, name in enumerate(near):
+    near = []
+    for name in nearest_names(word, names):
         if not name.isprintable() or name.strip("'\"") != name:
-            near[k] = repr(name)
+            name = repr(name)
+        near.append(name)
     return did_you_mean(near, f"{what} {format_list(names)}.")
 
 
@@ -85,7 +86,9 @@ def did_you_mean(near: Iterable[str], otherwise: str) -> str:
     'did you mean GLLE or LP?'
     """
     words = " or ".join(near)
-    return f"did you mean {words}?" if words else otherwise
+    if words:
+        return f"did you mean {words}?"
+    return otherwise
 
 
 def format_list(names: Sequence[object], max_names: int = 5, max_length: int = 80) -> str:
@@ -96,10 +99,11 @@ def format_list(names: Sequence[object], max_names: int = 5, max_length: int = 8
     >>> format_list(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
-    quoted = [repr(name) for name in names[:max_names]]
-    for k, name in enumerate(quoted):
+    quoted = []
+    for name in map(repr, names[:max_names]):
         if len(name) > max_length:
-            quoted[k] = f"{name[:max_length]}...'"
+            name = f"{name[:max_length]}...'"
+        quoted.append(name)
     listed = ", ".join(quoted)
     if len(names) > max_names:
         listed += f" and {len(names) - max_names} more"
@@ -152,9 +156,9 @@ def escape_control_chars(text: str) -> str:
     >>> print(escape_control_chars("sky\x1b[31m"))
     sky\x1b[31m
     """
-    escaped = []
+    escaped = ""
     for mark in text:
         if not mark.isprintable():
             mark = mark.encode("unicode_escape").decode()
-        escaped.append(mark)
-    return "".join(escaped)
+        escaped += mark
+    return escaped

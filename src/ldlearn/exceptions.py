@@ -51,11 +51,20 @@ class TableError(InputError):
         column: str | None = None,
         where: str | None = None,
     ) -> None:
-        place = [where] if where is not None else []
-        place += [f"row {row}"] if row is not None else []
-        place += [f"column {column!r}"] if column is not None else []
-        super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
-        self.problem, self.row, self.column, self.where = problem, row, column, where
+        self.problem = problem
+        self.row = row
+        self.column = column
+        self.where = where
+        place = []
+        if where is not None:
+            place.append(where)
+        if row is not None:
+            place.append(f"row {row}")
+        if column is not None:
+            place.append(f"column {column!r}")
+        if place:
+            problem = f"{', '.join(place)}: {problem}"
+        super().__init__(problem)
 
     def with_file(self, where: str) -> "TableError":
         """The same error with the name of the file, unless it has one."""

@@ -9,7 +9,7 @@ from tiny_plans import tiny_plan
 from ldlearn.cli.main import main
 from ldlearn.experiments import run_plan
 from ldlearn.metrics import METRICS, Metric, score_all
-from ldlearn.metrics.inputs import check_distributions, mean_or_rows
+from ldlearn.metrics.inputs import check_distribution_pair, mean_or_rows
 from ldlearn.reporting import Report
 
 D, P = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.75, 0.25]])
@@ -17,7 +17,7 @@ D, P = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.75, 0.25]])
 
 def toy_confidence(D_true, D_pred, *, convention="exact", per_row=False):
     """Return the largest predicted degree."""
-    _, P = check_distributions(D_true, D_pred, convention)
+    _, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(P.max(axis=1), per_row)
 
 

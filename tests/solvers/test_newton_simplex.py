@@ -310,7 +310,7 @@ def many_rows(seed=0, n=400, c=9):
 def test_blocks_threads_and_sparse_entries_give_the_same_result(n_threads, monkeypatch):
     """Row by row by the formulas for all labels at once, masked, is the plain version."""
     L, Y, beta, start = many_rows()
-    problem = newton_simplex_module._SimplexProblem(L, Y, beta=beta)
+    problem = newton_simplex_module._SimplexProblem(L, Y, None, beta, None)
     plain = problem.solve(start, tol=1e-12, max_iter=100)
     monkeypatch.setattr(resources, "thread_count", lambda: n_threads)
     monkeypatch.setattr(newton_simplex_module, "_MAX_POSITIVES", 40)

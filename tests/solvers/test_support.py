@@ -37,7 +37,7 @@ def test_positions_of_block_entries():
     for _ in range(2):  # cached on the second call
         for k, rows in enumerate(support.blocks):
             np.testing.assert_array_equal(
-                A.ravel(order="F")[support.flat_positions(k)].T.ravel(), A[rows][Y[rows]]
+                A.ravel(order="F")[support.flat_positions[k]].T.ravel(), A[rows][Y[rows]]
             )
 
 

@@ -73,14 +73,14 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
     n = X.shape[0]
     if not 1 <= n_neighbors < n:
         raise InputError(
-            f"n_neighbors must be at least 1 and less than the number of rows, got n_neighbors={n_neighbors} and "
-            f"n_samples={n}; lower it or add rows."
+            "n_neighbors must be at least 1 and less than the number of rows, got "
+            f"n_neighbors={n_neighbors} and n_samples={n}; lower it or add rows."
         )
     offsets = common_offsets(X)
     return NearestNeighbors(n_neighbors=n_neighbors).fit(subtract_offsets(X, offsets)), offsets
 
 
-class TransformedNeighbors(NamedTuple):
+class _TransformedNeighbors(NamedTuple):
     """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's
     convention.
 
@@ -141,7 +141,7 @@ def nearest_in_graph(
     return distances, indices
 
 
-DistancesAndIndices: TypeAlias = tuple[Array, Indices]
+_DistancesAndIndices: TypeAlias = tuple[Array, Indices]
 
 
 class SharedNeighbors:
@@ -166,10 +166,9 @@ class SharedNeighbors:
     def __init__(self, max_searches: int = 4) -> None:
         self.max_searches = max_searches
         self.n_searches = 0
-        self._found: dict[
-            tuple[str, int], DistancesAndIndices
-        ] = {}  # the least recently used one first
-        self._tokens: list[Token[SharedNeighbors | None]] = []
+        # The least recently used one first.
+        self._found: dict[tuple[str, int], _DistancesAndIndices] = {}
+        self._tokens: list[Token[Any]] = []
 
     def __enter__(self) -> Self:
         self._tokens.append(_active.set(self))
@@ -178,9 +177,9 @@ class SharedNeighbors:
     def __exit__(self, *error: object) -> None:
         _active.reset(self._tokens.pop())
 
-    def look_up(self, index: NearestNeighbors, X: Any) -> DistancesAndIndices:
+    def look_up(self, index: NearestNeighbors, X: Any) -> _DistancesAndIndices:
         """Distances and indices of the neighbours of each row of X, given the index of X."""
-        key = joblib.hash(X), int(index.n_neighbors)
+        key = (joblib.hash(X), index.n_neighbors)
         found = self._found.pop(key, None)
         if found is None:
             self.n_searches += 1
@@ -197,7 +196,7 @@ class SharedNeighbors:
 _active: ContextVar[SharedNeighbors | None] = ContextVar("shared_neighbors", default=None)
 
 
-def neighbors_of_rows(index: NearestNeighbors, X: Any) -> DistancesAndIndices:
+def neighbors_of_rows(index: NearestNeighbors, X: Any) -> _DistancesAndIndices:
     """Distances and indices of the nearest rows of each row of X, itself excluded.
 
     Parameters
@@ -211,27 +210,22 @@ def neighbors_of_rows(index: NearestNeighbors, X: Any) -> DistancesAndIndices:
     return index.kneighbors() if shared is None else shared.look_up(index, X)
 
 
-Bandwidth = float | str
-
-
-def bandwidth(distances: Array, sigma: Bandwidth) -> float:
+def bandwidth(distances: Array, sigma: float | str) -> float:
     """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest
     neighbours.
 
     If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used,
     so that the width always has the unit of X.
     """
-    if not isinstance(sigma, str):
-        if not sigma > 0:
-            raise InputError(f"sigma must be positive, got {sigma}.")
-        return float(sigma)
-    if sigma not in ("median", "mean"):
+    if sigma in ("median", "mean"):
+        statistic = getattr(np, str(sigma))
+        width = statistic(distances)
+        if width == 0 and distances.any():
+            width = statistic(distances[distances > 0])
+        return float(width) or 1.0  # only duplicates: every similarity is 1 for any width
+    if isinstance(sigma, str) or not sigma > 0:
         raise InputError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
-    statistic = getattr(np, sigma)
-    width = float(statistic(distances))
-    if width == 0 and distances.any():
-        width = float(statistic(distances[distances > 0]))
-    return width or 1.0  # only duplicates: every similarity is 1 for any width
+    return float(sigma)
 
 
 def similarity(distances: Array, sigma: float) -> Array:
@@ -239,7 +233,7 @@ def similarity(distances: Array, sigma: float) -> Array:
     return np.exp(-0.5 * (distances / sigma) ** 2)
 
 
-def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> sparse.csr_array:
+def knn_graph(X: Any, n_neighbors: int = 20, sigma: float | str = "median") -> sparse.csr_array:
     """Symmetric similarity graph of the k nearest neighbours.
 
     ``A_ij = exp(-|x_i - x_j|^2 / (2 sigma^2))`` if j is among the k nearest rows of i or i among
@@ -279,7 +273,10 @@ class NeighborGraph(NamedTuple):
 
 
 def neighbor_graph(
-    X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = None
+    X: Any,
+    n_neighbors: int,
+    sigma: float | str,
+    neighbors: Any = None,
 ) -> NeighborGraph:
     """The graph of `knn_graph`, its bandwidth, and the index to find the neighbours of new rows.
 
@@ -292,25 +289,27 @@ def neighbor_graph(
         How neighbours are found: exactly, by a transformer that yields a graph of distances, or in
         the given graph.
     """
+    n = X.shape[0]
     index, offsets = neighbor_index(X, n_neighbors)
     if neighbors is None:
         distances, indices = neighbors_of_rows(index, X)
     else:
-        graph = neighbors
         if not sparse.issparse(neighbors):
-            transformer, graph = _fit_transformer(neighbors, subtract_offsets(X, offsets))
-            index = TransformedNeighbors(transformer, n_neighbors)
-        graph = _check_graph(graph, X.shape[0])
+            transformer, neighbors = _fit_transformer(neighbors, subtract_offsets(X, offsets))
+            index = _TransformedNeighbors(transformer, n_neighbors)
+        graph = _check_graph(neighbors, n)
         distances, indices = nearest_in_graph(graph, n_neighbors, exclude_self=True)
     found = np.isfinite(distances)
     if not found.any():
         raise InputError(
             "The graph in neighbors joins no row with another; look for neighbours farther away."
         )
-    width = bandwidth(distances[found], sigma)
-    weights = similarity(distances[found].astype(np.float64, copy=False), width)
-    pointers = np.append(0, np.cumsum(found.sum(axis=1)))
-    A = sparse.csr_array((weights, indices[found], pointers), shape=(X.shape[0],) * 2)
+    distances = distances[found]
+    width = bandwidth(distances, sigma)
+    weights = similarity(distances.astype(np.float64, copy=False), width)
+    counts = found.sum(axis=1)
+    pointers = np.append(0, np.cumsum(counts))
+    A = sparse.csr_array((weights, indices[found], pointers), shape=(n, n))
     return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
 
@@ -320,9 +319,10 @@ def _fit_transformer(neighbors: Any, X: Any) -> tuple[Any, Any]:
     try:
         transformer = clone_for_arrays(neighbors)
     except TypeError as error:
-        kind = neighbors.__name__ if isinstance(neighbors, type) else type(neighbors).__name__
+        kind = neighbors if isinstance(neighbors, type) else type(neighbors)
         raise InputError(
-            f"neighbors must be a transformer that scikit-learn can clone, such as KNeighborsTransformer(), got {kind}."
+            "neighbors must be a transformer that scikit-learn can clone, such as "
+            f"KNeighborsTransformer(), got {kind.__name__}."
         ) from error
     try:
         return transformer, transformer.fit_transform(X)
@@ -336,17 +336,19 @@ def _check_graph(graph: Any, n: int) -> sparse.csr_array:
     """Validate a sparse graph of distances between the n training rows."""
     if not sparse.issparse(graph):
         raise InputError(
-            f"The transformer in neighbors must yield a sparse graph of distances, got {type(graph).__name__}; use one "
-            "such as KNeighborsTransformer(mode='distance')."
+            "The transformer in neighbors must yield a sparse graph of distances, got "
+            f"{type(graph).__name__}; use one such as KNeighborsTransformer(mode='distance')."
         )
     if graph.shape != (n, n):
         raise InputError(
-            f"The graph in neighbors has shape {graph.shape}, but X has {n} weighted rows; build it from these."
+            f"The graph in neighbors has shape {graph.shape}, but X has {n} weighted rows; "
+            "build it from these."
         )
     graph = sparse.csr_array(graph)  # whatever its format
     if not graph.nnz:
         raise InputError(
-            "The graph in neighbors has no entry; it must contain the distances to the nearest rows."
+            "The graph in neighbors has no entry; it must contain the distances to the nearest "
+            "rows."
         )
     if not (np.isfinite(graph.data) & (graph.data >= 0)).all():
         raise InputError("The graph in neighbors must contain distances: finite and not negative.")

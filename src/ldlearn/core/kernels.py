@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ldlearn.core.graph import clone_for_arrays
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import row_batches
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, row_weights
 
 
 def squared_distances(X: Array, Z: Array) -> Array:
@@ -25,7 +25,8 @@ def squared_distances(X: Array, Z: Array) -> Array:
     array([[9.],
            [4.]])
     """
-    norms = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z)
+    norms_X = np.einsum("ij,ij->i", X, X)
+    norms = norms_X[:, None] + np.einsum("ij,ij->i", Z, Z)
     squares = X @ Z.T
     squares *= -2.0
     squares += norms
@@ -47,21 +48,16 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     """
     n = len(X)
     X = _subtract_mean(X, X)
+    weights = row_weights(X, weights)
+    copies = weights @ np.maximum(weights - 1.0, 0.0)  # pairs of copies of a row
+    pairs = 0.5 * float(weights.sum() ** 2 - weights @ weights + copies)
     total = 0.0
-    pairs = n * (n - 1) / 2
-    if weights is not None:
-        # Pairs of different rows, and pairs of copies of a row with weight above 1.
-        pairs = 0.5 * (
-            weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0)
-        )
     for rows in row_batches(n, n):
-        squares = squared_distances(X[rows], X[rows.start :])
-        distances = np.sqrt(squares, out=squares)
-        if weights is not None:
-            distances *= weights[rows, None] * weights[rows.start :]
-        twice, once = np.hsplit(
-            distances, [len(distances)]
-        )  # pairs within the block occur in both orders
+        later = slice(rows.start, n)
+        distances = np.sqrt(squared_distances(X[rows], X[later]))
+        distances *= weights[rows, None] * weights[later]
+        # Pairs within the block occur in both orders.
+        twice, once = np.hsplit(distances, [len(distances)])
         total += 0.5 * float(twice.sum()) + float(once.sum())
     return total / pairs if pairs > 0 else 0.0
 
@@ -103,7 +99,8 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     [(3, 3)]
     """
     Z = X if Z is None else Z
-    X, Z = _subtract_mean(X, Z), _subtract_mean(Z, Z)
+    X = _subtract_mean(X, Z)
+    Z = _subtract_mean(Z, Z)
     for rows in row_batches(len(X), len(Z)):
         squares = squared_distances(X[rows], Z)
         if width == 0:
@@ -116,7 +113,8 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
 def _subtract_mean(X: Array, reference: Array) -> Array:
     """X minus the mean of the reference: distances stay the same, and large offsets cause no
     cancellation."""
-    return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
+    mean = np.mean(reference, axis=0, dtype=np.float64)
+    return np.asarray(X, dtype=np.float64) - mean
 
 
 def make_feature_map(feature_map: Any, X: Any) -> Any:
@@ -131,13 +129,12 @@ def make_feature_map(feature_map: Any, X: Any) -> Any:
         return clone_for_arrays(feature_map)
     rng = np.random.RandomState(0)
     n = X.shape[0]
-    sample = X[np.sort(rng.permutation(n)[:1000])]
-    # The mean distance between different rows of the sample; where all rows are equal any width
-    # will do.
-    width = (
-        float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1)
-        or 1.0
-    )
+    k = min(n, 1000)
+    distances = euclidean_distances(X[np.sort(rng.permutation(n)[:k])])
+    # The mean distance between different rows; where all rows are equal any width will do.
+    width = float(distances.sum()) / max(k * (k - 1), 1) or 1.0
     return Nystroem(
-        gamma=1.0 / width**2, n_components=min(500, n), random_state=rng.randint(2**31 - 1)
+        gamma=1.0 / width**2,
+        n_components=min(500, n),
+        random_state=rng.randint(2**31 - 1),
     )

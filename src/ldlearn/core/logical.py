@@ -65,17 +65,18 @@ def binarize(
             f"Label distributions must be known, but there is NaN in {describe_rows(unknown)}."
         )
     if rule == "threshold":
-        return np.asarray(delta < D, dtype=np.int8)
+        return (delta < D).astype(np.int8)
     order = np.argsort(-D, axis=1, kind="stable")
     if rule == "cumulative":
         descending = np.take_along_axis(D, order, axis=1)
         taken = np.cumsum(descending, axis=1) - descending <= total  # the sum before this label
     elif rule == "top-k":
-        if not (isinstance(k, Integral) and 1 <= k <= D.shape[1]):
+        c = D.shape[1]
+        if not (isinstance(k, Integral) and 1 <= k <= c):
             raise InputError(
-                f"rule='top-k' needs a whole k from 1 to the number of labels {D.shape[1]}, got {k!r}."
+                f"rule='top-k' needs a whole k from 1 to the number of labels {c}, got {k!r}."
             )
-        taken = np.broadcast_to(np.arange(D.shape[1]) < k, D.shape)
+        taken = np.broadcast_to(np.arange(c) < k, D.shape)
     else:
         raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
     Y = np.zeros(D.shape, dtype=np.int8)

@@ -1,8 +1,6 @@
 """Negative labels that mean less instead of none: how much a row's 0/1 labels count against its
 features."""
 
-import numpy as np
-
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import positive_rates
 
@@ -20,6 +18,7 @@ def mean_positives(positives: Array, counts: Array, total: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> mean_positives(np.array([1.0, 2.0, 0.0]), np.array([2.0, 2.0, 2.0]), 2.0)
     1.5
     """
@@ -37,14 +36,21 @@ def concentration(zeros: str | float, n_votes: float) -> float:
     """
     if zeros == "less":
         return n_votes
-    return 0.0 if zeros == "none" else float(zeros)
+    if zeros == "none":
+        return 0.0
+    return float(zeros)
 
 
-def mix_with_prediction(D: Array, P: Array, kappa: float, n_votes: float) -> Array:
+def mix_with_prediction(
+    D: Array,
+    P: Array,
+    kappa: float,
+    n_votes: float,
+) -> Array:
     """``(1 - w) D + w P`` with ``w = kappa / (kappa + n_votes)``.
 
     The expected degrees of a row whose degrees are Dirichlet distributed around P with
     concentration kappa, and whose votes, of this number, have the shares D.
     """
     weight = kappa / (kappa + n_votes)
-    return np.asarray((1.0 - weight) * D + weight * P)
+    return (1.0 - weight) * D + weight * P

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, softmax
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    Mask,
+    SampleWeight,
+    positive_or_one,
+    row_weights,
+    softmax,
+)
 
 
 def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
@@ -31,29 +39,38 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 1. ]])
     """
-    counted = Y if weights is None else Y & (weights > 0)[:, None]  # ignore rows of weight 0
+    weights = row_weights(Y, weights)
+    counted = Y & (weights > 0)[:, None]  # ignore rows of weight 0
     sums, totals = prototype_sums(X, Y, fewest_positives(counted), weights)
-    return sums / np.where(totals > 0, totals, 1.0)[:, None]
+    return sums / positive_or_one(totals)[:, None]
 
 
 def fewest_positives(Y: Mask) -> Indices:
     """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has
     no row."""
-    return np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1)
+    too_many = Y.shape[1] + 1
+    counts = np.where(Y, Y.sum(axis=1)[:, None], too_many)
+    return counts.min(axis=0, initial=too_many)
 
 
 def prototype_sums(
-    X: Any, Y: Mask, fewest: Indices, weights: SampleWeight | None = None
+    X: Any,
+    Y: Mask,
+    fewest: Indices,
+    weights: SampleWeight | None = None,
 ) -> tuple[Array, Array]:
     """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive
     labels."""
-    purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
-    purest = purest if weights is None else purest * weights[:, None]
-    return (X.T @ purest).T, purest.sum(axis=0)
+    is_purest = Y & (Y.sum(axis=1)[:, None] == fewest)
+    weighted = is_purest * row_weights(Y, weights)[:, None]
+    return (X.T @ weighted).T, weighted.sum(axis=0)
 
 
 def pseudo_distributions(
-    X: Any, Y: Mask, weights: SampleWeight | None = None, prototypes: Array | None = None
+    X: Any,
+    Y: Mask,
+    weights: SampleWeight | None = None,
+    prototypes: Array | None = None,
 ) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 
@@ -82,13 +99,15 @@ def pseudo_distributions(
     array([[0.8808, 0.1192],
            [0.2689, 0.7311]])
     """
-    Y = np.asarray(Y, dtype=bool)
-    Q = class_prototypes(X, Y, weights) if prototypes is None else prototypes
-    # At least 1e-8, so that a zero row has cosine 0, not 0 / 0.
-    lengths = np.maximum(_row_norms(X), 1e-8)[:, None] * np.maximum(_row_norms(Q), 1e-8)
-    return softmax(X @ Q.T / lengths + Y)
+    if prototypes is None:
+        prototypes = class_prototypes(X, Y, weights)
+    lengths = _row_lengths(X)[:, None] * _row_lengths(prototypes)
+    cosines = X @ prototypes.T / lengths
+    return softmax(cosines + Y)
 
 
-def _row_norms(X: Any) -> Array:
+def _row_lengths(X: Any) -> Array:
+    """Euclidean lengths, at least 1e-8, so that a zero row has cosine 0, not 0 / 0."""
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    sums = np.asarray(squares.sum(axis=1), dtype=np.float64)
+    return np.maximum(np.sqrt(sums.ravel()), 1e-8)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from ldlearn.core.graph import neighbor_index, neighbors_of_rows
 from ldlearn.core.scaling import row_batches, to_dense
-from ldlearn.core.simplex import Array, Indices, Mask
+from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one
 
 
 def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Array:
@@ -39,10 +39,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
     support = np.ones((n, k), dtype=bool) if start is None else start.copy()
     V = np.zeros((n, k))
     fewest = np.full(n, k + 1)  # wrong entries so far
-    max_exchanges = (
-        3  # of many indices without progress; then one index at a time, which cannot cycle
-    )
-    patience = np.full(n, max_exchanges)
+    exchanges = np.zeros(n)  # of many indices without progress
     rows = np.arange(n)  # not yet solved
     for _ in range(20 * k):
         V[rows], wrong = _solve_on_support(C[rows], B[rows], support[rows])
@@ -52,12 +49,11 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
         if not len(rows):
             break
         count = wrong.sum(axis=1)
-        better = count < fewest[rows]
-        fewest[rows] = np.where(better, count, fewest[rows])
-        patience[rows] = np.where(better, max_exchanges, patience[rows] - 1)
-        stuck = patience[rows] < 0
-        # Exchanging only the last wrong index (Murty's rule) terminates for every positive definite
-        # C.
+        exchanges[rows] = np.where(count < fewest[rows], 0, exchanges[rows] + 1)
+        fewest[rows] = np.minimum(count, fewest[rows])
+        # After three, exchange the last wrong index only (Murty's rule), which terminates for every
+        # positive definite C.
+        stuck = exchanges[rows] > 3
         last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
         wrong[stuck] = np.arange(k) == last[stuck, None]
         support[rows] ^= wrong
@@ -69,20 +65,29 @@ def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
     wrong."""
     both = support[:, :, None] & support[:, None, :]
     # The identity off the support, so that supports of all sizes form one stack of systems.
-    system = np.where(both, C, np.eye(C.shape[-1]))
-    v = np.linalg.solve(system, np.where(support, B, 0.0)[..., None])[..., 0]
+    identity = np.eye(C.shape[-1])
+    system = np.where(both, C, identity)
+    right_side = np.where(support, B, 0.0)
+    v = np.linalg.solve(system, right_side[..., None])[..., 0]
     gradient = np.einsum("ijl,il->ij", C, v) - B
-    tolerance = 1e-7  # relative; a smaller wrong sign is rounding
-    smallest = -tolerance * np.abs(v).max(axis=1, keepdims=True)
-    flattest = -tolerance * np.abs(B).max(axis=1, keepdims=True)
-    return v, np.where(support, v < smallest, gradient < flattest)
+    # A negative number this small, relative to the largest one, is rounding.
+    tolerance = np.where(support, _largest(v), _largest(B))
+    return v, np.where(support, v, gradient) < -1e-7 * tolerance
+
+
+def _largest(A: Array) -> Array:
+    """Largest absolute value of each row."""
+    return np.abs(A).max(axis=1, keepdims=True)
 
 
 def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_array:
     r"""Weights, some perhaps negative, that best reconstruct each row from its nearest neighbours
     (as in LLE).
 
-    .. math:: \min_{w_i} |x_i - \sum_{j \in N(i)} w_{ij} x_j|^2 \quad \text{with} \quad \sum_j w_{ij} = 1
+    .. math::
+
+        \min_{w_i} |x_i - \sum_{j \in N(i)} w_{ij} x_j|^2
+        \quad \text{with} \quad \sum_j w_{ij} = 1
 
     Parameters
     ----------
@@ -107,20 +112,23 @@ def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> spars
     """
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
-    for rows in row_batches(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):
-        weights[rows] = affine_weights(_block_grams(X, indices, rows), reg)
+    width = n_neighbors * max(X.shape[1], n_neighbors)
+    for rows in row_batches(len(indices), width):
+        grams = _block_grams(X, indices[rows], rows)
+        weights[rows] = affine_weights(grams, reg)
     return weights_to_csr(weights, indices)
 
 
 def nearest_rows(X: Any, n_neighbors: int) -> Indices:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
-    return neighbors_of_rows(neighbor_index(X, n_neighbors)[0], X)[1]
+    index, _ = neighbor_index(X, n_neighbors)
+    return neighbors_of_rows(index, X)[1]
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
     """``(I - W)' (I - W)``, so that ``tr(D' M D) = |D - W D|^2``; ``M 1 = 0`` when the rows of W
     sum to one."""
-    residual = sparse.csr_array(sparse.eye_array(W.shape[0], format="csr") - W)
+    residual = sparse.eye_array(W.shape[0], format="csr") - W
     return sparse.csr_array(residual.T @ residual)
 
 
@@ -128,9 +136,9 @@ def weights_to_csr(weights: Array, indices: Indices) -> sparse.csr_array:
     """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n_samples,
     n_samples)."""
     n, k = indices.shape
-    return sparse.csr_array(
-        (weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n)
-    )
+    pointers = np.arange(n + 1) * k
+    entries = (weights.ravel(), indices.ravel(), pointers)
+    return sparse.csr_array(entries, shape=(n, n))
 
 
 def local_grams(X: Any, indices: Indices) -> Array:
@@ -143,15 +151,16 @@ def local_grams(X: Any, indices: Indices) -> Array:
     n, k = indices.shape
     grams = np.empty((n, k, k))
     for rows in row_batches(n, k * X.shape[1]):
-        grams[rows] = _block_grams(X, indices, rows)
+        grams[rows] = _block_grams(X, indices[rows], rows)
     return grams
 
 
 def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
     """Minimisers of ``w' C w + reg tr(C) |w|^2`` with sum one, for a stack of Gram matrices C."""
-    k = grams.shape[-1]
-    ridge = reg * _traces(grams)[:, None, None] * np.eye(k)
-    w = np.linalg.solve(grams + ridge, np.ones((len(grams), k, 1)))[..., 0]
+    n, k, _ = grams.shape
+    ridge = reg * _traces(grams) * np.eye(k)
+    ones = np.ones((n, k, 1))
+    w = np.linalg.solve(grams + ridge, ones)[..., 0]
     return w / w.sum(axis=1, keepdims=True)
 
 
@@ -169,18 +178,21 @@ def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
     """
     n, k, _ = grams.shape
     ridge = 1e-9  # relative; makes the minimiser unique
-    C = grams * (k / _traces(grams))[:, None, None] + k * ridge * np.eye(k)
+    scale = k / _traces(grams)
+    C = grams * scale + k * ridge * np.eye(k)
     V = nonnegative_quadratic(C, np.ones((n, k)), start)
     return V / V.sum(axis=1, keepdims=True)
 
 
 def _block_grams(X: Any, indices: Indices, rows: slice) -> Array:
-    neighbors = to_dense(X[indices[rows].ravel()]).reshape(-1, indices.shape[1], X.shape[1])
-    differences = np.subtract(neighbors, to_dense(X[rows])[:, None, :], dtype=np.float64)
+    """`local_grams` of some rows, whose neighbours are given."""
+    neighbors = to_dense(X[indices.ravel()])
+    neighbors = neighbors.reshape(*indices.shape, X.shape[1])
+    centres = to_dense(X[rows])[:, None, :]
+    differences = np.subtract(neighbors, centres, dtype=np.float64)
     return differences @ differences.transpose(0, 2, 1)
 
 
 def _traces(grams: Array) -> Array:
-    """Traces; 1 for a row whose neighbours are all identical to it."""
-    traces = np.einsum("ijj->i", grams)
-    return np.where(traces > 0, traces, 1.0)
+    """Traces, of shape (n, 1, 1); 1 for a row whose neighbours are all identical to it."""
+    return positive_or_one(np.einsum("ijj->i", grams))[:, None, None]

@@ -40,13 +40,13 @@ def require_memory(n_bytes: float, purpose: str, instead: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(
-            f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; {instead}."
+            f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; "
+            f"{instead}."
         )
 
 
-_n_threads: int | None = (
-    None  # threads of `in_threads` while BLAS is limited to one; set by the main thread only
-)
+# Threads of `in_threads` while BLAS is limited to one; set by the main thread only.
+_n_threads: int | None = None
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -74,15 +74,11 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
     >>> in_threads(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    count = _useful_threads(items)
+    count = min(thread_count(), len(items)) if len(items) > 1 else 1
     if count == 1:
-        return [function(item) for item in items]
+        return list(map(function, items))
     with limit_blas_threads():
         return list(_thread_pool(count).map(function, items))
-
-
-def _useful_threads(items: Sequence[Item]) -> int:
-    return min(thread_count(), len(items)) if len(items) > 1 else 1
 
 
 @contextmanager
@@ -126,15 +122,15 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     >>> sum_in_threads(lambda k: (k, k * k), [1, 2, 3])
     [6, 14]
     """
-    count = _useful_threads(items)
-    if count == 1:  # saves 5 microseconds, which count for small data
-        return _sum_elementwise(map(function, items))
+    if len(items) <= 1:  # saves 5 microseconds, which count for small data
+        return _accumulate(map(function, items))
     # One partial sum per thread, not per item, exists at a time.
+    count = thread_count()
     parts = [items[k::count] for k in range(count)]
-    return _sum_elementwise(in_threads(lambda part: _sum_elementwise(map(function, part)), parts))
+    return _accumulate(in_threads(lambda part: _accumulate(map(function, part)), parts))
 
 
-def _sum_elementwise(rows: Iterable[Sequence[Any]]) -> list[Any]:
+def _accumulate(rows: Iterable[Sequence[Any]]) -> list[Any]:
     total: list[Any] = []
     for row in rows:
         if not total:

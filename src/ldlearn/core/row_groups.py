@@ -27,30 +27,36 @@ def hash_rows(X: Any) -> Keys:
     >>> keys[0] == keys[2], keys[0] == keys[1]
     (np.True_, np.False_)
     """
-    multipliers = _mix_bits(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    numbers = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
+    multipliers = _mix_bits(numbers) | np.uint64(1)
     if scipy.sparse.issparse(X):
         rows = X.tocsr()
-        summands = _mix_bits(_bits_of(rows.data)) * multipliers[rows.indices]
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(summands, dtype=np.uint64)])
-        return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+        summands = _hash_values(rows.data) * multipliers[rows.indices]
+        sums = np.append(np.uint64(0), np.cumsum(summands))
+        return np.diff(sums[rows.indptr])
     X = np.asarray(X)
     keys = np.empty(len(X), dtype=np.uint64)
     for block in row_batches(*X.shape):
-        keys[block] = (_mix_bits(_bits_of(X[block])) * multipliers).sum(axis=1, dtype=np.uint64)
+        summands = _hash_values(X[block]) * multipliers
+        keys[block] = summands.sum(axis=1)
     return keys
 
 
-def _bits_of(values: Any) -> Keys:
-    """The bits of floats; those of -0.0 are those of 0.0."""
-    return np.asarray(np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64))
+def _hash_values(values: Any) -> Keys:
+    """Mixed bits of floats; those of -0.0 are those of 0.0."""
+    values = np.ascontiguousarray(values + 0.0, dtype=np.float64)
+    return _mix_bits(values.view(np.uint64))
 
 
 def _mix_bits(bits: Keys) -> Keys:
     """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of
     SplitMix64."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(bits ^ (bits >> np.uint64(31)))
+    bits = bits ^ (bits >> np.uint64(30))
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= bits >> np.uint64(27)
+    bits *= np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    return bits
 
 
 def join_groups(*columns: ArrayLike) -> Groups:
@@ -64,18 +70,21 @@ def join_groups(*columns: ArrayLike) -> Groups:
     >>> join_groups([7, 8, 7, 9, 9], [1, 1, 2, 3, 4])
     array([0, 0, 0, 1, 1])
     """
-    partners = []
-    for column in columns:
-        _, first_row, value = np.unique(np.asarray(column), return_index=True, return_inverse=True)
-        partners.append(first_row[value])
-    n = len(partners[0])
-    rows = np.tile(np.arange(n), len(partners))
-    links = scipy.sparse.coo_array(
-        (np.ones(len(rows)), (rows, np.concatenate(partners))), shape=(n, n)
-    )
+    first_rows = [_first_equal_row(column) for column in columns]
+    n = len(first_rows[0])
+    rows = np.tile(np.arange(n), len(columns))
+    places = (rows, np.concatenate(first_rows))
+    ones = np.ones(len(rows))
+    links = scipy.sparse.coo_array((ones, places), shape=(n, n))
     _, component = connected_components(links, directed=False)
-    _, first_row, value = np.unique(component, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first_row))[value], dtype=np.intp)
+    _, groups = np.unique(_first_equal_row(component), return_inverse=True)
+    return groups
+
+
+def _first_equal_row(column: ArrayLike) -> Groups:
+    """For each row, the first row with the same value."""
+    _, first_row, value = np.unique(column, return_index=True, return_inverse=True)
+    return first_row[value]
 
 
 def count_groups(groups: Groups) -> int:
@@ -85,7 +94,8 @@ def count_groups(groups: Groups) -> int:
 
 def rows_of_groups(groups: Groups, chosen: Groups) -> Groups:
     """The rows of some groups, in the order in which the groups are given."""
-    place = np.full(count_groups(groups), -1, dtype=np.intp)
-    place[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(place[groups] >= 0)
-    return np.asarray(rows[np.argsort(place[groups[rows]], kind="stable")])
+    place_of_group = np.full(count_groups(groups), -1)
+    place_of_group[chosen] = np.arange(len(chosen))
+    places = place_of_group[groups]
+    order = np.argsort(places, kind="stable")
+    return order[places[order] >= 0]

@@ -1,14 +1,21 @@
 """Numerically stable centring and scaling of features: column moments, offsets, standardised
 features."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
-from ldlearn.core.simplex import Array, Indices, SampleWeight
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    SampleWeight,
+    positive_or_one,
+    row_weights,
+    take_rows,
+)
 
 # Numbers in a block of rows. A block of X: 2 MB in single precision. Temporary arrays that are
 # used once: 16 MB. Temporary arrays that are used several times, and should stay in cache: 1 MB.
@@ -23,10 +30,11 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     They have equal sizes and, if there are several, an even number, which balances threads.
     """
     n = X.shape[0]
-    stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
-    count = -(-stored // _BLOCK_ENTRIES)
-    step = -(-n // (count + count % 2)) if count > 1 else max(n, 1)
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+    stored = X.nnz if sparse.issparse(X) else X.size
+    count = max(1, math.ceil((stored + n * width) / _BLOCK_ENTRIES))
+    if count > 1:
+        count += count % 2
+    return _slices(n, math.ceil(n / count))
 
 
 def to_dense(A: Any) -> Array:
@@ -39,14 +47,22 @@ def row_batches(n: int, width: int, max_entries: int | None = None) -> Iterator[
 
     A slice has at least one row. ``max_entries`` is another limit, such as `CACHED_ENTRIES`.
     """
-    return gen_batches(n, max(1, (max_entries or _BATCH_ENTRIES) // max(width, 1)))
+    max_rows = (max_entries or _BATCH_ENTRIES) // max(width, 1)
+    return _slices(n, max_rows)
+
+
+def _slices(n: int, size: int) -> Iterator[slice]:
+    # scikit-learn's `gen_batches` checks its arguments for 50 microseconds.
+    size = max(size, 1)
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def random_rows(n: int, max_rows: int) -> Indices:
     """All of n rows, or a random sample of them, always the same; sorted."""
     if n <= max_rows:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, max_rows, replace=False))
+    chosen = np.random.default_rng(0).choice(n, max_rows, replace=False)
+    return np.sort(chosen)
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
@@ -68,29 +84,37 @@ def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
     (1.0, array([2., 0.]))
     """
     n, sums = column_sums(X, weights)
-    return refine_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
+    mean = sums / n
+    away, squares = deviation_sums(X, mean, weights)
+    return refine_moments(n, mean, away, squares, X.dtype)
 
 
 def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
     """Sum of the sample weights (the number of rows by default), and the weighted sum of each
     column in float64."""
     if weights is None:
-        return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-    return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
+        sums = X.sum(axis=0, dtype=np.float64)
+        return float(X.shape[0]), np.asarray(sums).ravel()
+    parts = [weights[rows] @ X[rows] for rows in row_blocks(X)]
+    return float(weights.sum()), np.sum(parts, axis=0)
 
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
-    parts = [
-        _deviations(X[rows], mean, None if weights is None else weights[rows])
-        for rows in row_blocks(X)
-    ]
+    parts = []
+    for rows in row_blocks(X):
+        weights_of_rows = take_rows(weights, rows)
+        parts.append(_block_deviation_sums(X[rows], mean, weights_of_rows))
     sums, squares = np.sum(parts, axis=0)
     return sums, squares
 
 
 def refine_moments(
-    n: float, mean: Array, sums: Array, squares: Array, dtype: Any
+    n: float,
+    mean: Array,
+    sums: Array,
+    squares: Array,
+    dtype: Any,
 ) -> tuple[Array, Array]:
     """Mean and sum of squared deviations, given an approximate mean and the deviations from it."""
     # Deviations from the true mean sum to 0; their mean is the error of the approximate mean.
@@ -98,19 +122,20 @@ def refine_moments(
     mean = mean + correction
     squares = np.maximum(squares - n * correction**2, 0.0)
     # A column that varies by less than four rounding errors of the mean is constant.
-    rounding = 4.0 * float(np.finfo(dtype).eps) * np.abs(mean)
+    rounding = 4.0 * np.finfo(dtype).eps * np.abs(mean)
     squares[squares <= n * rounding**2] = 0.0
     return mean, squares
 
 
-def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Sums of ``x - mean`` and of its square over the rows of a block."""
+def _block_deviation_sums(block: Any, mean: Array, weights: Array | None) -> tuple[Array, Array]:
+    """`deviation_sums` of a block of rows."""
     if not sparse.issparse(block):
         away = block - mean
         counted = away if weights is None else away * weights[:, None]
-        return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
+        squares = np.einsum("ij,ij->j", counted, away)
+        return counted.sum(axis=0), squares
     away = block.data - mean[block.indices]
-    count = np.ones(block.shape[0]) if weights is None else weights
+    count = row_weights(block, weights)
     each = np.repeat(count, np.diff(block.indptr))
 
     def column_totals(values: Array) -> Array:
@@ -119,7 +144,8 @@ def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, 
     # Entries that are not stored are 0 and deviate by -mean.
     implicit = count.sum() - column_totals(each)
     sums = column_totals(each * away) - implicit * mean
-    return sums, column_totals(each * away**2) + implicit * mean**2
+    squares = column_totals(each * away**2) + implicit * mean**2
+    return sums, squares
 
 
 def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:
@@ -147,7 +173,8 @@ def dense_offsets(n: int, mean: Array, squares: Array) -> Array:
     """The offsets of `removable_offsets` for n dense rows, from their moments alone."""
     deviation = np.sqrt(squares / n)
     # Within 16 standard deviations of zero, cancellation is negligible.
-    unit = np.exp2(np.ceil(np.log2(16.0 * np.where(deviation > 0, deviation, 1.0))))
+    exponent = np.ceil(np.log2(16.0 * positive_or_one(deviation)))
+    unit = np.exp2(exponent)
     return unit * np.rint(mean / unit)
 
 
@@ -165,9 +192,12 @@ def without_offsets(X: Any, offsets: Array) -> Any:
         return X
     if not sparse.issparse(X):
         return np.subtract(X, offsets, dtype=np.float64)
-    n, k = X.shape[0], len(columns)
-    parts = (np.tile(offsets[columns], n), np.tile(columns, n), np.arange(0, n * k + 1, k))
-    return sparse.csr_array(X.astype(np.float64) - sparse.csr_array(parts, shape=X.shape))
+    n = X.shape[0]
+    values = np.tile(offsets[columns], n)
+    indices = np.tile(columns, n)
+    pointers = np.arange(n + 1) * len(columns)
+    subtracted = sparse.csr_array((values, indices, pointers), shape=X.shape)
+    return sparse.csr_array(X.astype(np.float64) - subtracted)
 
 
 class Scaling(NamedTuple):
@@ -184,7 +214,8 @@ class Scaling(NamedTuple):
     def apply(self, X: Any) -> Array:
         """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero,
         without centring)."""
-        return np.asarray((to_dense(X) - self.mean) / self.scale, dtype=np.float64)
+        scaled = (to_dense(X) - self.mean) / self.scale
+        return scaled.astype(np.float64, copy=False)
 
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
@@ -211,4 +242,5 @@ def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = 
         squares = squares + total * mean**2
         mean = np.zeros_like(mean)
     # The spread of a constant column is 0; divided by infinity it becomes 0.
-    return Scaling(mean, np.where(squares > 0.0, np.sqrt(squares / total), np.inf))
+    deviation = np.sqrt(squares / total)
+    return Scaling(mean, np.where(squares > 0.0, deviation, np.inf))

@@ -19,10 +19,10 @@ def row_weights(rows: Any, sample_weight: SampleWeight | None) -> SampleWeight:
 
     Examples
     --------
-    >>> row_weights([[0.5, 0.5], [1.0, 0.0]], None)
+    >>> row_weights(np.eye(2), None)
     array([1., 1.])
     """
-    return np.ones(len(rows)) if sample_weight is None else sample_weight
+    return np.ones(rows.shape[0]) if sample_weight is None else sample_weight
 
 
 def take_rows(array: Any, rows: Any) -> Any:
@@ -50,10 +50,9 @@ def log_softmax(Z: Array, support: Mask | None = None) -> Array:
     >>> np.exp(log_softmax(np.array([[1000.0, 1000.0]])))
     array([[0.5, 0.5]])
     """
-    if support is not None:
-        Z = np.where(support, Z, -np.inf)
-    shifted = Z - Z.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    Z = _shift_rows(Z, support)
+    totals = np.exp(Z).sum(axis=1, keepdims=True)
+    return Z - np.log(totals)
 
 
 def softmax(Z: Array, support: Mask | None = None) -> Array:
@@ -65,16 +64,21 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
     >>> softmax(np.zeros((1, 3)), np.array([[True, False, True]]))
     array([[0.5, 0. , 0.5]])
     """
-    if support is not None:
-        Z = np.where(support, Z, -np.inf)
-    E = np.exp(Z - Z.max(axis=1, keepdims=True))
+    E = np.exp(_shift_rows(Z, support))
     E /= E.sum(axis=1, keepdims=True)
     return E
 
 
+def _shift_rows(Z: Array, support: Mask | None) -> Array:
+    """Z minus the largest entry of each row; ``-inf`` off the support."""
+    if support is not None:
+        Z = np.where(support, Z, -np.inf)
+    return Z - Z.max(axis=1, keepdims=True)
+
+
 def log_degrees(P: Array) -> Array:
     """Logarithms in float64; that of 0 is finite, about -708."""
-    return np.log(np.maximum(P, np.finfo(np.float64).tiny), dtype=np.float64)
+    return np.log(np.maximum(P, TINY), dtype=np.float64)
 
 
 def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
@@ -112,7 +116,8 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
         )
     # Divided by the largest first: the sum of large numbers may overflow.
     peak = F.max(axis=1, keepdims=True)
-    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(peak)
+    scaled = np.where(peak > 0, F, 1.0)
+    scaled = scaled / positive_or_one(peak)
     return scaled / scaled.sum(axis=1, keepdims=True)
 
 
@@ -126,7 +131,7 @@ def clip_degrees(P: Array, smallest: float = 1e-9) -> Array:
     array([[0.8, 0.2]])
     """
     raised = np.maximum(P, smallest)
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
 
 
 def project_simplex(V: Array, support: Mask | None = None) -> Array:
@@ -147,21 +152,19 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
     >>> project_simplex(np.array([[2.0, 1.5, 9.0]]), np.array([[True, True, False]]))
     array([[0.75, 0.25, 0.  ]])
     """
-    V = np.asarray(V)
-    if support is not None:
-        if not support.any(axis=1).all():
-            raise InputError("project_simplex needs at least one allowed entry in every row.")
-        V = np.where(support, V, -np.inf)
+    if support is not None and not support.any(axis=1).all():
+        raise InputError("project_simplex needs at least one allowed entry in every row.")
     # Adding a constant to a row does not change its projection; this one avoids cancellation.
-    V = V - V.max(axis=1, keepdims=True)
+    V = _shift_rows(np.asarray(V), support)
     descending = -np.sort(-V, axis=1)
     allowed = np.isfinite(descending)
     descending[~allowed] = 0.0
     excess = np.cumsum(descending, axis=1) - 1.0
     counts = np.arange(1, V.shape[1] + 1)
-    active = np.sum(allowed & (descending * counts > excess), axis=1)
-    threshold = excess[np.arange(len(V)), active - 1] / active
-    return np.maximum(V - threshold[:, None], 0.0)
+    is_active = allowed & (descending * counts > excess)
+    active = is_active.sum(axis=1, keepdims=True)
+    threshold = np.take_along_axis(excess, active - 1, axis=1) / active
+    return np.maximum(V - threshold, 0.0)
 
 
 def round_rows(D: Array, digits: int) -> Array:
@@ -172,12 +175,14 @@ def round_rows(D: Array, digits: int) -> Array:
     >>> round_rows(np.full((1, 3), 1 / 3), 2)
     array([[0.34, 0.33, 0.33]])
     """
-    units = np.asarray(D, dtype=np.float64) * 10.0**digits
+    scale = 10.0**digits
+    units = np.asarray(D, dtype=np.float64) * scale
     whole = np.floor(units + 1e-9)  # integers up to rounding errors are not rounded down
-    missing = np.rint(10.0**digits - whole.sum(axis=1, keepdims=True))
+    missing = np.rint(scale - whole.sum(axis=1, keepdims=True))
     # The rank of each remainder, by sorting twice.
-    place = np.argsort(np.argsort(whole - units, axis=1, kind="stable"), axis=1, kind="stable")
-    return np.round((whole + (place < missing)) / 10.0**digits, digits)
+    order = np.argsort(whole - units, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
+    return np.round((whole + (rank < missing)) / scale, digits)
 
 
 OUTPUT_MAPS = ("softmax", "l1", "shift_l1")

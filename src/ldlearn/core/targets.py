@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn._messages import describe_rows, format_list, nearest_names
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, take_rows
 from ldlearn.exceptions import InputError
 
@@ -66,10 +67,8 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
         raise InputError(
             f"requires y to be passed, but the target y is None: give {what}, one row a sample."
         )
-    if sparse.issparse(y):
-        y = y.toarray()
     try:
-        array = np.asarray(y)
+        array = to_dense(y)
     except ValueError:
         raise InputError("The rows of y must be equally long: one number for each label.") from None
     if np.iscomplexobj(array):
@@ -144,20 +143,18 @@ def _as_boolean_labels(y: Any) -> Mask | None:
 
     Avoids an intermediate float array, which would be eight times as large.
     """
-    is_sparse = sparse.issparse(y)
-    if not (is_sparse or isinstance(y, np.ndarray)) or y.ndim != 2 or not y.shape[1]:
-        return None
-    if is_sparse and y.dtype.kind in "buif":
+    if sparse.issparse(y) and y.dtype.kind in "buif":
         # A copy, because summing duplicates would change the caller's matrix.
-        labels = y.tocsr(copy=True)
-        labels.sum_duplicates()
-        if np.isin(labels.data, (0, 1)).all():
-            return labels.astype(bool).toarray()
-    elif y.dtype.kind in "bui":
-        Y = y.astype(bool)
-        if np.array_equal(Y, y):
-            return Y
-    return None
+        y = y.tocsr(copy=True)
+        y.sum_duplicates()
+        values = y.data
+    elif isinstance(y, np.ndarray) and y.dtype.kind in "bui":
+        values = y
+    else:
+        return None
+    if y.ndim != 2 or not y.shape[1] or not ((values == 0) | (values == 1)).all():
+        return None
+    return to_dense(y.astype(bool))
 
 
 def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
@@ -202,7 +199,10 @@ def possible_labels(Y: Mask, observed: Mask | None) -> Mask:
 
 
 def fill_unknown(
-    Y: Mask, observed: Mask | None, weights: Array | None = None, rates: Array | None = None
+    Y: Mask,
+    observed: Mask | None,
+    weights: Array | None = None,
+    rates: Array | None = None,
 ) -> Array:
     """Labels as floats; an unknown label becomes the fraction of positives of its observed values.
 
@@ -248,7 +248,7 @@ def check_labels_seen(names: Array, counts: Array) -> None:
 
 
 def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
-    """Convert counts of votes to degrees (shares of a row's votes) and sample weights (their number).
+    """Convert votes to degrees (shares of a row's votes) and sample weights (their number).
 
     A row without votes has unknown degrees (NaN) and weight 0.
 
@@ -285,10 +285,11 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     D = check_matrix(degrees, "degrees", nan="allow")
     if order is not None:
         D = D[:, order]
+    n_rows, n_columns = D.shape
     c = len(list(names))
     if D.shape != (n, c):
         wanted = f"{n} rows and {c} columns, one for each row of X and each label"
-        raise InputError(f"degrees must have {wanted}, got {D.shape[0]} and {D.shape[1]}.")
+        raise InputError(f"degrees must have {wanted}, got {n_rows} and {n_columns}.")
     missing = np.isnan(D)
     known = ~missing.any(axis=1)
     partly = ~known & ~missing.all(axis=1)
@@ -299,7 +300,8 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
         )
     problems = find_row_problems(D[known])
     if problems:
-        first = np.flatnonzero(known)[_any_of(problems)][0]
+        off = np.any(list(problems.values()), axis=0)
+        first = np.flatnonzero(known)[off][0]
         kinds = " or ".join(problems)
         raise InputError(
             f"Degrees must not be negative and must sum to 1: row {first} of degrees: {kinds}."
@@ -328,7 +330,8 @@ def fill_missing_degrees(D: Array) -> tuple[Array, Mask]:
     missing = np.isnan(D)
     n_missing = missing.sum(axis=1, keepdims=True)
     rest = np.maximum(1.0 - np.nansum(D, axis=1, keepdims=True), 0.0)
-    return np.where(missing, rest / np.maximum(n_missing, 1), D), missing & (n_missing > 1)
+    filled = np.where(missing, rest / np.maximum(n_missing, 1), D)
+    return filled, missing & (n_missing > 1)
 
 
 def check_distributions(y: Any, *, nan: str | None = None) -> Array:
@@ -343,17 +346,13 @@ def check_distributions(y: Any, *, nan: str | None = None) -> Array:
         raise InputError(f"Degrees must not be negative, but they are in {rows} of y.")
     sums = D.sum(axis=1)
     if problems:
-        off = _any_of(problems)
-        first = int(np.argmax(off))
+        off = np.any(list(problems.values()), axis=0)
+        first = off.argmax()
         raise InputError(
             f"The degrees of a row must sum to 1, unlike {describe_rows(off)} of y "
             f"(row {first} sums to {sums[first]:.4g}); divide each row by its sum first."
         )
     return D / sums[:, None]
-
-
-def _any_of(problems: dict[str, Mask]) -> Mask:
-    return np.logical_or.reduce(list(problems.values()))
 
 
 def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, Mask]:
@@ -364,13 +363,16 @@ def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, M
     """
     with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
         total = D.sum(axis=1, dtype=np.float64)
-    broken = ~np.isfinite(total)  # a finite sum has finite terms
-    negative = ~broken & (D < 0).any(axis=1)
-    left = ~broken & ~negative
     marks = {
-        "missing or infinite degree": broken,
-        "negative degree": negative,
-        "degrees that sum to 0": left & (total == 0),
-        "degrees that do not sum to 1": left & (total != 0) & (np.abs(total - 1) > tolerance),
+        "missing or infinite degree": ~np.isfinite(total),  # a finite sum has finite terms
+        "negative degree": (D < 0).any(axis=1),
+        "degrees that sum to 0": total == 0,
+        "degrees that do not sum to 1": np.abs(total - 1) > tolerance,
     }
-    return {kind: mark for kind, mark in marks.items() if mark.any()}
+    sound = np.ones(len(D), dtype=bool)
+    problems = {}
+    for kind, mark in marks.items():
+        if (mark & sound).any():
+            problems[kind] = mark & sound
+        sound &= ~mark
+    return problems

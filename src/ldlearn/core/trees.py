@@ -59,11 +59,11 @@ class Trees:
     def __post_init__(self) -> None:
         is_split = self.feature >= 0
         n_splits_before = np.append(0, np.cumsum(is_split))
-        n_trees = len(is_split) - 2 * int(n_splits_before[-1])
+        n_trees = self.n_trees
         # Each level ends where the children of the level before it end.
         end = max(n_trees, 0)
         for _ in range(MAX_DEPTH):
-            end = n_trees + 2 * int(n_splits_before[end])
+            end = n_trees + 2 * n_splits_before[end]
         bounds = self.set_bounds.astype(np.intp)
         sets = self.value[is_split & (self.kind == _CATEGORICAL)]
         is_sound = (
@@ -83,18 +83,19 @@ class Trees:
     def from_lightgbm(cls, booster: Any) -> Self:
         """The trees of a booster that was trained in this process without ``zero_as_missing``."""
         text = booster.model_to_string().partition("\nend of trees")[0]
-        trees = [
-            dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
-            for tree in text.split("\nTree=")[1:]
-        ]
+        trees = []
+        for tree in text.split("\nTree=")[1:]:
+            lines = [line.partition("=") for line in tree.splitlines()]
+            trees.append({name: value for name, _, value in lines})
 
         def concatenate(name: str, dtype: type = np.int64) -> NDArray[Any]:
-            return np.concatenate([np.array(tree.get(name, "").split(), dtype) for tree in trees])
+            lines = [tree.get(name, "") for tree in trees]
+            return np.array(" ".join(lines).split(), dtype)
 
         n_leaves = concatenate("num_leaves")
         n_splits = n_leaves - 1
         n_sets = concatenate("num_cat")
-        all_splits = int(n_splits.sum())
+        all_splits = n_splits.sum()
         first_split = np.cumsum(n_splits) - n_splits
         first_leaf = all_splits + np.cumsum(n_leaves) - n_leaves  # leaves are numbered after splits
         first_set = np.cumsum(n_sets) - n_sets
@@ -119,23 +120,30 @@ class Trees:
         kind = np.where(is_categorical, _CATEGORICAL, missing_left * _MISSING_LEFT)
 
         nodes = np.concatenate(order)
-        set_sizes = [
-            np.diff(np.array(tree.get("cat_boundaries", "0").split(), int)) for tree in trees
-        ]
+        zeros = np.zeros(n_leaves.sum(), dtype=int)
+        feature = np.append(concatenate("split_feature"), zeros - 1)
+        value = np.append(threshold, concatenate("leaf_value", np.float64))
+        kind = np.append(kind, zeros).astype(np.int8)
+        # The bounds of each tree begin with 0.
+        set_sizes = np.diff(concatenate("cat_boundaries"))
+        set_bounds = np.cumsum(set_sizes[set_sizes > 0])
         return cls(
-            feature=np.append(concatenate("split_feature"), np.full(n_leaves.sum(), -1))[nodes],
-            value=np.append(threshold, concatenate("leaf_value", np.float64))[nodes],
-            kind=np.append(kind, np.zeros(n_leaves.sum(), int))[nodes].astype(np.int8),
-            set_bounds=np.append(0, np.cumsum(np.concatenate(set_sizes))),
+            feature=feature[nodes],
+            value=value[nodes],
+            kind=kind[nodes],
+            set_bounds=np.append(0, set_bounds),
             set_words=concatenate("cat_threshold").astype(np.uint32),
         )
 
     @property
+    def n_trees(self) -> int:
+        """Number of trees: a split has two children, and a root is no child."""
+        return len(self.feature) - 2 * int((self.feature >= 0).sum())
+
+    @property
     def children(self) -> NDArray[np.intp]:
         """The left child of each split, which the right one follows; meaningless for leaves."""
-        is_split = self.feature >= 0
-        n_trees = len(is_split) - 2 * int(is_split.sum())
-        return np.asarray(n_trees + 2 * np.cumsum(is_split) - 2)
+        return self.n_trees + 2 * np.cumsum(self.feature >= 0) - 2
 
     def sum_scores(self, X: Any, offsets: Array, n_labels: int) -> Array:
         """Sums of the scores of the leaves that rows reach; tree t adds to label ``t % n_labels``.
@@ -148,9 +156,10 @@ class Trees:
         n_labels : int
         """
         is_split = self.feature >= 0
+        n_trees = self.n_trees
         children = self.children
-        n_trees = len(is_split) - 2 * int(is_split.sum())
-        used, inverse = np.unique(self.feature[is_split].astype(np.intp), return_inverse=True)
+        tested = self.feature[is_split].astype(np.intp)
+        used, inverse = np.unique(tested, return_inverse=True)
         column = np.zeros(len(is_split), np.intp)
         column[is_split] = inverse
         missing_right = self.kind != _MISSING_LEFT
@@ -158,9 +167,9 @@ class Trees:
         scores = np.empty((X.shape[0], n_labels))
         for rows in row_batches(len(scores), n_trees, _BLOCK_PATHS):
             block = to_dense(X[rows][:, used]) - offsets[used]
-            first = np.repeat(
-                np.arange(len(block)) * len(used), n_trees
-            )  # number of each row in block
+            # Position of each row in the flat block.
+            first = np.arange(len(block)) * len(used)
+            first = np.repeat(first, n_trees)
             reached = np.tile(np.arange(n_trees), len(block))
             running = np.flatnonzero(is_split.take(reached))
             while len(running):
@@ -190,4 +199,4 @@ class Trees:
         word = bounds.take(number) + (code >> 5)
         is_code &= word < bounds.take(number + 1)
         bits = self.set_words.take(word, mode="clip").astype(np.int64)
-        return np.asarray(is_code & (bits >> (code & 31) & 1 == 1))
+        return is_code & (bits >> (code & 31) & 1 == 1)

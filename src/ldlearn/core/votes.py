@@ -8,11 +8,10 @@ is positive with probability ``1 - exp(-exp(theta_j))``.
 import numpy as np
 from scipy.special import exprel
 
-from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.core.simplex import TINY, Array, Mask, log_softmax, row_weights
 
-LARGEST_THETA = (
-    50.0  # larger numbers of votes change no probability, and the square of exp(50) is still finite
-)
+# Larger numbers of votes change no probability, and the square of exp(50) is still finite.
+LARGEST_THETA = 50.0
 
 
 def competing_votes(Z: Array, log_rate: float | Array) -> Array:
@@ -33,11 +32,11 @@ def log_expected_votes(
     if not fixed_raters:
         return logP, 1.0, 0.0
     logP = np.minimum(logP, np.log(1.0 - 1e-9))  # at a degree of 1 theta is infinite
-    # the ratio tends to 1 as P underflows
-    P = np.maximum(np.exp(logP), np.finfo(np.float64).tiny)
+    P = np.maximum(np.exp(logP), TINY)  # the ratio tends to 1 as P underflows
     ratio = -np.log1p(-P) / P
     first_derivative = 1.0 / ((1.0 - P) * ratio)
-    return logP + np.log(ratio), first_derivative, first_derivative**2 * (ratio - 1.0)
+    second_derivative = first_derivative**2 * (ratio - 1.0)
+    return logP + np.log(ratio), first_derivative, second_derivative
 
 
 def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array | None:
@@ -45,13 +44,14 @@ def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array |
     are 1."""
     if observed is None:
         return None if sample_weight is None else sample_weight[:, None]
-    return (
-        observed.astype(np.float64) if sample_weight is None else observed * sample_weight[:, None]
-    )
+    return observed * row_weights(observed, sample_weight)[:, None]
 
 
 def log_likelihood(
-    theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None
+    theta: Array,
+    Y: Mask,
+    n_seen: float | None = None,
+    observed: Mask | None = None,
 ) -> Array:
     """Log-probability of the observed labels of each row, given theta.
 
@@ -75,9 +75,13 @@ def log_likelihood(
     """
     if n_seen is not None:
         smallest = 0.5 / (n_seen + 1)
-        theta = np.clip(theta, np.log(-np.log1p(-smallest)), np.log(-np.log(smallest)))
-    loss = vote_losses(theta, Y.astype(np.float64))
-    return -(loss if observed is None else loss * observed).sum(axis=1)
+        lowest = np.log(-np.log1p(-smallest))
+        highest = np.log(-np.log(smallest))
+        theta = np.clip(theta, lowest, highest)
+    losses = vote_losses(theta, Y.astype(np.float64))
+    if observed is not None:
+        losses *= observed
+    return -losses.sum(axis=1)
 
 
 def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array:
@@ -98,24 +102,23 @@ def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> floa
     labels (`label_weights`).
     """
     positive = Y.astype(np.float64)
-    weights = np.ones((1, 1)) if weights is None else weights
-    # Start from the solution in closed form for equal degrees.
-    size = float(np.broadcast_to(weights, Y.shape).sum())
-    n_positive = float((weights * positive).sum())
-    # At least half a label away from none and from all, where the logarithm is infinite.
-    density = min(max(n_positive, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
-    log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]))
+    weights = np.broadcast_to(1.0 if weights is None else weights, Y.shape)
+    size = weights.sum()
+    n_positive = (weights * positive).sum()
+    # Start from the solution in closed form for equal degrees, at least half a label away from
+    # none and from all, where the logarithm is infinite.
+    half = 0.5 / max(size, 1.0)
+    density = min(2.0 * half * max(n_positive, 0.5), 1.0 - half)
+    rate = -np.log1p(-density) * Y.shape[1]
+    log_rate = float(np.log(rate))
     for _ in range(100):
-        slope, curvature = vote_slopes(logP + log_rate, positive)
-        total = float((weights * curvature).sum())
-        step = float(
-            np.clip(-(weights * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0)
-        )
-        # The squared Newton decrement per row.
-        if (
-            total * step * step <= 1e-10 * size / Y.shape[1]
-            or not -LARGEST_THETA < log_rate + step < LARGEST_THETA
-        ):
+        slopes, curvatures = vote_slopes(logP + log_rate, positive)
+        slope = (weights * slopes).sum()
+        curvature = (weights * curvatures).sum()
+        step = float(np.clip(-slope / max(curvature, TINY), -1.0, 1.0))
+        decrement = curvature * step * step  # squared
+        is_finite = -LARGEST_THETA < log_rate + step < LARGEST_THETA
+        if decrement <= 1e-10 * size / Y.shape[1] or not is_finite:
             break
         log_rate += step
     return log_rate
@@ -125,7 +128,8 @@ def vote_losses(theta: Array, Y: Array) -> Array:
     """Negative log-probability of each label."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # ln(1 - exp(-v)) as ln v + ln exprel(-v): no cancellation for small v.
-    return (1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes)))
+    log_positive = theta + np.log(exprel(-votes))
+    return (1.0 - Y) * votes - Y * log_positive
 
 
 def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
@@ -135,6 +139,8 @@ def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
     # For very many votes exp overflows to infinity, and the ratio is 0 as it should be.
     with np.errstate(over="ignore"):
         ratio = 1.0 / exprel(votes)  # votes / (exp(votes) - 1)
-    negative = (1.0 - Y) * votes
+    of_negative = (1.0 - Y) * votes
+    of_positive = Y * ratio
     # The last factor is below 0 only by rounding.
-    return negative - Y * ratio, negative + Y * ratio * np.maximum(votes + ratio - 1.0, 0.0)
+    curvature = of_positive * np.maximum(votes + ratio - 1.0, 0.0)
+    return of_negative - of_positive, of_negative + curvature

@@ -113,7 +113,7 @@ class DaskEstimator(LabelEstimator):
             Of the kind of X. Rows are non-negative and sum to one.
         """
         self._check_new_rows(X)
-        return self._map_lazily("predict", X, tr.row_blocks(X))
+        return self._map_lazily("predict", X, tr.collection_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the local estimator: a mean over all rows.

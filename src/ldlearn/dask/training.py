@@ -239,7 +239,7 @@ def float_type(collection: Any) -> np.dtype[Any]:
 def align_weights(X: Any, sample_weight: Any) -> list[Any]:
     """The sample weights of each block of X, or None for each if there are none."""
     if sample_weight is None:
-        return [None] * len(row_blocks(X))
+        return [None] * len(collection_blocks(X))
     if not is_dask_collection(sample_weight) or getattr(sample_weight, "ndim", None) != 1:
         raise InputError("sample_weight must be a Dask array or series, one number a row.")
     return align_blocks(X, sample_weight, "sample_weight")[1]
@@ -258,15 +258,15 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
                 f"X has {sum(chunks)} rows and {name} has {sum(others)}; each row needs its own."
             )
         y = y.rechunk({0: chunks})
-    of_X = row_blocks(X)
-    of_y = row_blocks(y)
+    of_X = collection_blocks(X)
+    of_y = collection_blocks(y)
     if len(of_X) != len(of_y):
         sizes = f"X has {len(of_X)} blocks and {name} {len(of_y)}, of unknown lengths"
         raise InputError(f"{sizes}; partition them alike, or call compute_chunk_sizes() on both.")
     return of_X, of_y
 
 
-def row_blocks(collection: Any) -> list[Any]:
+def collection_blocks(collection: Any) -> list[Any]:
     """Blocks of whole rows, as delayed objects."""
     if not isinstance(collection, da.Array):
         return list(collection.to_delayed())

@@ -54,12 +54,9 @@ class Score:
     @property
     def beats_baselines(self) -> bool:
         """Whether the model is better than the mean, equal shares and the classifier, if any."""
-        baselines = [self.mean, self.uniform]
-        if self.classifier is not None:
-            baselines.append(self.classifier)
-        if self.greater_is_better:
-            return self.model > max(baselines)
-        return self.model < min(baselines)
+        sign = 1.0 if self.greater_is_better else -1.0
+        baselines = [self.mean, self.uniform, self.classifier]
+        return all(sign * self.model > sign * value for value in baselines if value is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that are there, for JSON and model files."""
@@ -103,7 +100,7 @@ def score_with_baselines(
         Rows of a group are no independent evidence: standard errors are those of independent
         groups. By default each row is a group.
     """
-    chosen = choose_metrics(metrics, logical)
+    chosen = _choose_metrics(metrics, logical)
     known = scorable_rows(truth, logical)
     truth = truth[known]
     P = P[known]
@@ -114,7 +111,7 @@ def score_with_baselines(
     units = join_groups(groups[known])
     predictions = {
         "model": P,
-        "mean": np.tile(mean, (len(P), 1)),
+        "mean": np.broadcast_to(mean, P.shape),
         "uniform": np.full(P.shape, 1.0 / P.shape[1]),
     }
     n_groups = count_groups(units)
@@ -159,7 +156,7 @@ def wants_all(metrics: Sequence[str] | str | None) -> bool:
     return metrics == "all" or list(metrics or ()) == ["all"]
 
 
-def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Metric]:
+def _choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Metric]:
     """The metrics of these names, which must fit the truth; by default those that do."""
     fitting = list(LABEL_METRICS if logical else METRICS)
     if names is None and not logical:
@@ -181,9 +178,7 @@ def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Met
 def scorable_rows(truth: Array, logical: bool) -> Mask:
     """Rows that can be scored: at least one observed 0/1 label, or all degrees."""
     known = ~np.isnan(truth)
-    if logical:
-        return np.any(known, axis=1)
-    return np.all(known, axis=1)
+    return np.any(known, axis=1) if logical else np.all(known, axis=1)
 
 
 def advantage_over_constant(
@@ -202,17 +197,16 @@ def advantage_over_constant(
         shares = log_degrees(P)
         # The mean of the predictions, not of the training labels: only the variation between rows
         # is evaluated.
-        constant = log_degrees(P.mean(axis=0)) + np.zeros_like(shares)
+        constant = np.broadcast_to(log_degrees(P.mean(axis=0)), P.shape)
         step = 0.01  # for the slope
         moved = constant + step * (shares - constant)
         ahead = per_row("vote_likelihood", truth, softmax(moved))
         behind = per_row("vote_likelihood", truth, softmax(constant))
         gain = (ahead - behind) / step
     else:
-        baseline = np.tile(mean, (len(P), 1))
         # A predicted degree of 0 where the truth is positive would make the divergence infinite.
         ahead = per_row("kl_divergence", truth, P + 1e-9)
-        behind = per_row("kl_divergence", truth, baseline + 1e-9)
+        behind = per_row("kl_divergence", truth, np.broadcast_to(mean + 1e-9, P.shape))
         gain = behind - ahead
     return _mean_and_error(gain, groups)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ldlearn.core.simplex import Array, Mask, log_degrees
+from ldlearn.core.simplex import Array, Mask, log_degrees, positive_or_one
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, log_likelihood, profile_log_rate
 from ldlearn.metrics.inputs import (
@@ -171,7 +171,7 @@ def positive_mass(
     if unknown.any():
         # Of the mass on labels that are known: what lies elsewhere is neither right nor wrong.
         known_mass = np.where(unknown, 0.0, P).sum(axis=1)
-        mass /= np.where(known_mass > 0, known_mass, 1.0)
+        mass /= positive_or_one(known_mass)
     return _mean_of_observed(Y, mass, per_row)
 
 
@@ -217,8 +217,8 @@ def vote_likelihood(
     log_shares = log_degrees(P)
     weights = label_weights(None, observed)
     theta = log_shares + profile_log_rate(log_shares, positive, weights=weights)
-    n_observed_rows = int(_observed_rows(Y).sum())
-    values = log_likelihood(theta, positive, n_seen=n_observed_rows, observed=observed)
+    n_seen = _observed_rows(Y).sum()
+    values = log_likelihood(theta, positive, n_seen=n_seen, observed=observed)
     return _mean_of_observed(Y, values, per_row)
 
 

@@ -12,7 +12,7 @@ from ldlearn.metrics.inputs import (
     EPS,
     Convention,
     MetricValue,
-    check_distributions,
+    check_distribution_pair,
     mean_or_rows,
 )
 
@@ -44,7 +44,7 @@ def chebyshev(
     >>> chebyshev([[0.6, 0.4, 0.0]], [[0.3, 0.3, 0.4]])
     0.4
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(np.abs(D - P).max(axis=1), per_row)
 
 
@@ -83,7 +83,7 @@ def clark(
     >>> clark([[1.0, 0.0]], [[1.0, 0.0]], convention="dldl-recovery")  # sqrt(0 + 1/9)
     0.3333...
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     return mean_or_rows(np.sqrt(_sum_rows(_relative_differences(D, P) ** 2)), per_row)
 
 
@@ -114,7 +114,7 @@ def canberra(
     >>> canberra([[0.75, 0.25, 0.0]], [[0.25, 0.75, 0.0]])
     1.0
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     return mean_or_rows(_sum_rows(_relative_differences(D, P)), per_row)
 
 
@@ -155,7 +155,7 @@ def kl_divergence(
     >>> kl_divergence([[0.5, 0.5]], [[1.0, 0.0]], eps=0)
     inf
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     if not 0 <= eps < math.inf:
         raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
     # rel_entr uses 0 ln 0 = 0, so that only the prediction needs a lower limit.
@@ -189,7 +189,7 @@ def cosine(
     >>> cosine([[1.0, 0.0]], [[0.5, 0.5]])
     0.7071...
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     # The angle does not depend on scale, but squares of tiny unnormalised rows underflow.
     d = _ratio(D, D.max(axis=1, keepdims=True))
     p = _ratio(P, P.max(axis=1, keepdims=True))
@@ -225,7 +225,7 @@ def intersection(
     >>> intersection([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     0.5
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(_sum_rows(np.minimum(D, P)), per_row)
 
 
@@ -256,7 +256,7 @@ def euclidean(
     >>> euclidean([[1.0, 0.0]], [[0.0, 1.0]])
     1.4142...
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(np.sqrt(_sum_rows((D - P) ** 2)), per_row)
 
 
@@ -281,7 +281,7 @@ def sorensen(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     return mean_or_rows(_ratio(_sum_rows(np.abs(D - P)), _sum_rows(D + P)), per_row)
 
 
@@ -306,7 +306,7 @@ def squared_chi2(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     return mean_or_rows(_sum_rows(np.abs(D - P) * _relative_differences(D, P)), per_row)
 
 
@@ -331,7 +331,7 @@ def fidelity(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(_sum_rows(np.sqrt(D) * np.sqrt(P)), per_row)
 
 
@@ -356,7 +356,7 @@ def squared_chord(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(_sum_rows((np.sqrt(D) - np.sqrt(P)) ** 2), per_row)
 
 
@@ -381,7 +381,7 @@ def wave_hedges(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     return mean_or_rows(_sum_rows(_ratio(np.abs(D - P), np.maximum(D, P))), per_row)
 
 
@@ -412,7 +412,7 @@ def jensen_shannon(
     >>> jensen_shannon([[1.0, 0.0]], [[0.0, 1.0]])  # ln 2
     0.6931...
     """
-    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
     return mean_or_rows(jensen_shannon_rows(D, P), per_row)
 
 
@@ -448,7 +448,7 @@ def po_jsd(
     >>> po_jsd([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])  # (0 + 1) / 2
     0.5
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(1.0 - jensen_shannon_rows(D, P) / math.log(2), per_row)
 
 
@@ -485,7 +485,7 @@ def soft_micro_f1(
     >>> soft_micro_f1([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     0.5
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(2.0 * _ratio(_sum_rows(np.minimum(D, P)), _sum_rows(D + P)), per_row)
 
 
@@ -520,7 +520,7 @@ def manhattan(
     >>> manhattan([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     1.0
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(_sum_rows(np.abs(D - P)), per_row)
 
 
@@ -545,7 +545,7 @@ def mean_squared_error(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(((D - P) ** 2).mean(axis=1), per_row)
 
 
@@ -570,7 +570,7 @@ def mean_absolute_error(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(np.abs(D - P).mean(axis=1), per_row)
 
 

@@ -23,7 +23,7 @@ _DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
 _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
 
 
-def check_distributions(
+def check_distribution_pair(
     D_true: ArrayLike, D_pred: ArrayLike, convention: Convention, *, clipped_by_pyldl: bool = False
 ) -> tuple[Array, Array]:
     """Validate two matrices of distributions; treat their zeros as the convention says.
@@ -134,8 +134,7 @@ def _check_matrix(D: ArrayLike, name: str, unknown: bool = False) -> Array:
 
 def _refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
     """Raise InputError about the first wrong entry, if there is one."""
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
+    for row, column in np.argwhere(wrong)[:1]:
         raise InputError(
             f"{name} {rule}, but row {row}, column {column} holds {values[row, column]:g}."
         )
@@ -144,12 +143,9 @@ def _refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
 def _check_row_sums(D: Array, name: str) -> None:
     """Refuse rows that do not sum to one, such as 0/1 labels, votes or percentages."""
     sums = D.sum(axis=1)
-    wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
-    if not wrong.any():
-        return
-    row = int(np.argmax(wrong))
-    raise InputError(
-        f"The {name} must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; "
-        "divide each row by its sum, or for 0/1 labels use a metric against labels such as "
-        "average_precision."
-    )
+    for row in np.flatnonzero(np.abs(sums - 1.0) > _ROUNDED_SHARES)[:1]:
+        raise InputError(
+            f"The {name} must hold distributions, but row {row} sums to {sums[row]:g} instead of "
+            "1; divide each row by its sum, or for 0/1 labels use a metric against labels such as "
+            "average_precision."
+        )

@@ -11,7 +11,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.metrics.inputs import (
     Convention,
     MetricValue,
-    check_distributions,
+    check_distribution_pair,
     mean_or_rows,
     round_for_ranking,
 )
@@ -44,7 +44,7 @@ def zero_one_loss(
     >>> zero_one_loss([[0.7, 0.3], [0.4, 0.6]], [[0.6, 0.4], [0.9, 0.1]])
     0.5
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     differs = _top_labels(D) != _top_labels(P)
     return mean_or_rows(differs.astype(np.float64), per_row)
 
@@ -76,7 +76,7 @@ def error_probability(
     >>> error_probability([[0.75, 0.25]], [[0.4, 0.6]])
     0.75
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     rows = np.arange(len(D))
     return mean_or_rows(1.0 - D[rows, _top_labels(P)], per_row)
 
@@ -126,7 +126,7 @@ def threshold_error(
     >>> threshold_error([[0.99, 0.01, 0.0, 0.0]], [[0.9, 0.05, 0.05, 0.0]])
     0.5
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(_share_of_disagreement(D, P, delta), per_row)
 
 
@@ -162,7 +162,7 @@ def threshold_agreement(
     --------
     threshold_error : one minus this.
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(1.0 - _share_of_disagreement(D, P, delta), per_row)
 
 
@@ -207,7 +207,7 @@ def spearman(
     >>> spearman([[0.5, 0.3, 0.2]], [[0.2, 0.3, 0.5]])
     -1.0
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     middle = (D.shape[1] + 1) / 2
     a = rankdata(round_for_ranking(D), axis=1) - middle
     b = rankdata(round_for_ranking(P), axis=1) - middle
@@ -256,7 +256,7 @@ def kendall(
     >>> kendall([[0.4, 0.3, 0.2, 0.1]], [[0.3, 0.4, 0.2, 0.1]])  # 5 pairs agree, 1 does not
     0.6666...
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     if variant not in ("a", "b"):
         raise InputError(f"variant must be 'a' or 'b', got {variant!r}.")
     D = round_for_ranking(D)
@@ -280,7 +280,7 @@ def _correlation(product: Array, square_true: Array, square_pred: Array) -> Arra
     """Return product / sqrt(square_true * square_pred); 1 if both squares are 0, and 0 if one of
     them is."""
     length = np.sqrt(square_true * square_pred)
-    result = np.asarray((square_true == square_pred) & (length == 0), dtype=np.float64)
-    np.divide(product, length, out=result, where=length > 0)
+    both_constant = (square_true == square_pred) & (length == 0)
+    result = np.divide(product, length, out=both_constant.astype(np.float64), where=length > 0)
     # Rounding can take a perfect correlation beyond its range.
-    return np.clip(result, -1.0, 1.0, out=result)
+    return np.clip(result, -1.0, 1.0)

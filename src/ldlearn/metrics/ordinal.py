@@ -9,7 +9,7 @@ from ldlearn.metrics.distributions import jensen_shannon_rows
 from ldlearn.metrics.inputs import (
     Convention,
     MetricValue,
-    check_distributions,
+    check_distribution_pair,
     mean_or_rows,
 )
 
@@ -50,7 +50,7 @@ def expected_label_absolute_error(
     >>> expected_label_absolute_error([[1, 0, 0]], [[0, 0, 1]], positions=[0, 10, 30])
     30.0
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(np.abs(_expected_difference(D, P, positions)), per_row)
 
 
@@ -82,7 +82,7 @@ def expected_label_squared_error(
     float
         Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(_expected_difference(D, P, positions) ** 2, per_row)
 
 
@@ -142,7 +142,7 @@ def wasserstein(
     >>> wasserstein([[1, 0, 0]], [[0, 0, 1]], positions=[0, 10, 30])
     30.0
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     x = _check_positions(positions, D.shape[1])
     order = np.argsort(x)
     moved = np.cumsum((D - P)[:, order], axis=1)[:, :-1]
@@ -181,7 +181,7 @@ def cad(
     >>> cad([[0.5, 0.25, 0.25]], [[0.25, 0.25, 0.5]])  # 1/4 + 1/4 + 0
     0.5
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     return mean_or_rows(np.abs(np.cumsum(D - P, axis=1)).sum(axis=1), per_row)
 
 
@@ -218,7 +218,7 @@ def qfd2(
     >>> qfd2([[1.0, 0.0]], [[0.0, 1.0]])  # 1 + 1 - 2 / 2
     1.0
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     difference = D - P
     labels = np.arange(D.shape[1])
     similarity = 1.0 - np.abs(labels[:, None] - labels) / len(labels)
@@ -256,6 +256,6 @@ def cjs(
     >>> cjs([[1.0, 0.0]], [[0.0, 1.0]])  # 1 ln(1 / 0.5) / 2
     0.3465...
     """
-    D, P = check_distributions(D_true, D_pred, convention)
+    D, P = check_distribution_pair(D_true, D_pred, convention)
     values = jensen_shannon_rows(np.cumsum(D, axis=1), np.cumsum(P, axis=1))
     return mean_or_rows(values, per_row)

@@ -223,11 +223,10 @@ def get_metric(name: str) -> Metric:
     >>> metric.heading, metric.formula
     ('Intersection ↑', 'sum_j min(d_j, p_j)')
     """
-    found = METRICS.get(name) or LABEL_METRICS.get(name)
-    if found is not None:
-        return found
-    query = re.sub("[ -]", "_", str(name).lower())
-    near = nearest_names(query, [*METRICS, *LABEL_METRICS])
+    known = {**METRICS, **LABEL_METRICS}
+    if name in known:
+        return known[name]
+    near = nearest_names(re.sub("[ -]", "_", str(name)), known)
     advice = did_you_mean(near, f"known are {', '.join(METRICS)}.")
     raise InputError(f"There is no metric named {name!r}; {advice}")
 
@@ -329,10 +328,8 @@ def score_all(
     """
     if names is None:
         names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
-    functions = {name: get_metric(name).function for name in names}
     return {
-        name: function(D_true, D_pred, convention=convention)
-        for name, function in functions.items()
+        name: get_metric(name).function(D_true, D_pred, convention=convention) for name in names
     }
 
 

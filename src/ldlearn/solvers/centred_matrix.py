@@ -18,7 +18,7 @@ from ldlearn.core.scaling import (
     to_dense,
     without_offsets,
 )
-from ldlearn.core.simplex import Array, Indices, positive_or_one
+from ldlearn.core.simplex import Array, Indices, positive_or_one, take_rows
 from ldlearn.solvers.spd import reciprocal, unit_diagonal_scale
 
 
@@ -34,24 +34,18 @@ class ColumnStatistics:
 
     @classmethod
     def from_moments(
-        cls, mean: Array, squares: Array, offsets: Array, fit_intercept: bool, total: float
+        cls,
+        mean: Array,
+        squares: Array,
+        offsets: Array,
+        fit_intercept: bool,
+        total: float,
     ) -> ColumnStatistics:
         """Statistics from means and sums of squared deviations from them."""
         if fit_intercept:
             return cls(mean, squares, offsets, True, total)
         zeros = np.zeros_like(mean)
         return cls(zeros, squares + total * mean**2, zeros, False, total)
-
-    @classmethod
-    def of_matrix(
-        cls, X: Any, fit_intercept: bool, sample_weight: Array | None
-    ) -> ColumnStatistics:
-        """Statistics of a matrix in memory."""
-        n = X.shape[0]
-        total = float(n if sample_weight is None else sample_weight.sum())
-        mean, squares = column_moments(X, sample_weight)
-        offsets = removable_offsets(X, mean, squares * (n / total))
-        return cls.from_moments(mean, squares, offsets, fit_intercept, total)
 
     def sampling_keys(self, X: Any) -> Array:
         """Two numbers for each row, made of an irregular function f of its standardised features z.
@@ -61,30 +55,31 @@ class ColumnStatistics:
         """
         if not np.isfinite(self.spread).all():
             raise OverflowError("The squares of the features overflow.")
-        varying = self.spread > 0.0
-        scale = np.where(varying, np.sqrt(self.total / positive_or_one(self.spread)), 0.0)
+        reciprocal_deviation = np.sqrt(self.total / positive_or_one(self.spread))
+        scale = np.where(self.spread > 0.0, reciprocal_deviation, 0.0)
         coef = np.random.default_rng(0).standard_normal(len(scale))
-
-        def f(z: Array) -> Array:
-            # Neither odd nor even: mirrored rows and mirrored columns have different keys.
-            divisor = z - 0.7318
-            divisor *= divisor
-            divisor += 1.0
-            return z / divisor
-
         if sparse.issparse(X):
             # Relative to a row of zeros, so that only stored entries count.
-            values = f((X.data - self.mean[X.indices]) * scale[X.indices])
-            values -= f(-self.mean * scale)[X.indices]
-            rows = sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+            columns = X.indices
+            values = _irregular((X.data - self.mean[columns]) * scale[columns])
+            values -= _irregular(-self.mean * scale)[columns]
+            rows = sparse.csr_array((values, columns, X.indptr), shape=X.shape)
             return np.column_stack([rows.sum(axis=1), rows @ coef])
         keys = np.empty((X.shape[0], 2))
         for block in row_blocks(X):
-            values = f((X[block] - self.mean) * scale)
+            values = _irregular((X[block] - self.mean) * scale)
             keys[block, 0] = values.sum(axis=1)
             # Not by BLAS, in which the same row may give another number at another place.
             keys[block, 1] = np.einsum("ij,j->i", values, coef)
         return keys
+
+
+def _irregular(z: Array) -> Array:
+    """``z / (1 + (z - 0.7318)^2)``, neither odd nor even, so that mirrored rows differ in keys."""
+    divisor = z - 0.7318
+    divisor *= divisor
+    divisor += 1.0
+    return z / divisor
 
 
 class _Spectrum(NamedTuple):
@@ -145,21 +140,26 @@ class CentredMatrix:
         columns: ColumnStatistics | None = None,
         orthogonal: bool = False,
     ) -> None:
-        columns = columns or ColumnStatistics.of_matrix(X, fit_intercept, sample_weight)
         self.X = X
         self.sample_weight = sample_weight
-        self.columns = columns
         self.orthogonal = orthogonal
         self.n, self.m = X.shape
         self.total = float(self.n if sample_weight is None else sample_weight.sum())
+        if columns is None:
+            mean, squares = column_moments(X, sample_weight)
+            offsets = removable_offsets(X, mean, squares * (self.n / self.total))
+            columns = ColumnStatistics.from_moments(
+                mean, squares, offsets, fit_intercept, self.total
+            )
+        self.columns = columns
         self.mean = columns.mean
         self.spread = columns.spread
         self.fit_intercept = columns.fit_intercept
-        self._is_far = bool(columns.offsets.any())
         self._rest = columns.mean - columns.offsets  # small compared with the spread
         # Whether products are always in float64: columns far from zero need it.
-        self.is_exact = X.dtype == np.float64 or not self.fit_intercept or self._is_far
-        self._last_spectrum: tuple[float, _Spectrum] | None = None
+        is_far = bool(columns.offsets.any())
+        self.is_exact = is_far or X.dtype == np.float64 or not self.fit_intercept
+        self._last_spectrum: tuple[float | None, Any] = (None, None)
 
     # Rows
 
@@ -174,7 +174,7 @@ class CentredMatrix:
 
     def take_rows(self, rows: Any) -> tuple[Any, Array | None]:
         """Some rows of X, and their sample weights."""
-        return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
+        return self.X[rows], take_rows(self.sample_weight, rows)
 
     def subset(self, rows: Any) -> CentredMatrix:
         """Some rows as a matrix of their own, centred by their own mean."""
@@ -197,14 +197,16 @@ class CentredMatrix:
         _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
         first_copy = first[inverse]
         order = np.lexsort((first_copy, keys))
-        return order, np.flatnonzero(np.append(True, np.diff(first_copy[order]) != 0))
+        changes = np.diff(first_copy[order], prepend=-1)
+        return order, np.flatnonzero(changes)
 
     def sample_rows(self, max_rows: int) -> Indices:
         """All rows, or a random sample that depends on the features alone; sorted."""
         if self.n <= max_rows:
             return np.arange(self.n)
         order, _ = self.sort_rows()
-        return np.sort(np.random.default_rng(0).choice(order, max_rows, replace=False))
+        chosen = np.random.default_rng(0).choice(order, max_rows, replace=False)
+        return np.sort(chosen)
 
     @cached_property
     def hessian_sample(self) -> CentredMatrix | None:
@@ -213,10 +215,12 @@ class CentredMatrix:
         Drawn at random with a fixed seed, and centred by the statistics of all rows.
         """
         # One row in 16, but at most 2e7 entries: a larger sample is hardly better.
-        size = max(self.sampled_rows_per_feature * self.m, min(self.n // 16, 2 * 10**7 // self.m))
+        size = min(self.n // 16, 2 * 10**7 // self.m)
+        size = max(self.sampled_rows_per_feature * self.m, size)
         if 2 * size > self.n or not self.fits_float32():
             return None
-        rows = np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False)
+        rng = np.random.default_rng(0)
+        rows = rng.choice(self.n, size, replace=False, shuffle=False)
         X, sample_weight = self.take_rows(np.sort(rows))
         X = without_offsets(X, self.columns.offsets).astype(np.float32)
         columns = replace(self.columns, mean=self._rest, offsets=np.zeros(self.m))
@@ -234,9 +238,7 @@ class CentredMatrix:
 
     def block(self, rows: slice, exact: bool = False) -> Any:
         """Rows of X without offsets, in float64 if ``exact`` (or `is_exact`), else as they are."""
-        block = self.X[rows]
-        if self._is_far:
-            block = without_offsets(block, self.columns.offsets)
+        block = without_offsets(self.X[rows], self.columns.offsets)
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
     def block_linear_predictor(
@@ -253,16 +255,22 @@ class CentredMatrix:
         if sparse.issparse(block):
             return (block.T @ R).astype(np.float64, copy=False)
         R = R.astype(block.dtype, copy=False)
-        # The same product either way, faster with the longer side last.
-        product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
-        return product.astype(np.float64, copy=False)
+        # The same product, faster with the longer side last.
+        if R.shape[1] > block.shape[1]:
+            return (block.T @ R).astype(np.float64, copy=False)
+        return (R.T @ block).T.astype(np.float64, copy=False)
 
     def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """`transpose_product`, given ``(X - offsets)' R`` and the column sums of R."""
         return product - self._rest[:, None] * sums, sums * self.fit_intercept
 
     def linear_predictor(
-        self, W: Array, b: Array, *, exact: bool = False, dtype: Any = np.float64
+        self,
+        W: Array,
+        b: Array,
+        *,
+        exact: bool = False,
+        dtype: Any = np.float64,
     ) -> Array:
         """``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
         Z = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")
@@ -299,8 +307,10 @@ class CentredMatrix:
         inner, moment = sum_in_threads(block_moments, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())
         cross = moment - total * self._rest
+        inner -= np.outer(moment, self._rest)
+        inner -= np.outer(self._rest, cross)
         scatter = np.empty((self.m + 1, self.m + 1))
-        scatter[:-1, :-1] = inner - np.outer(moment, self._rest) - np.outer(self._rest, cross)
+        scatter[:-1, :-1] = inner
         scatter[:-1, -1] = scatter[-1, :-1] = cross
         scatter[-1, -1] = total
         return scatter
@@ -321,10 +331,10 @@ class CentredMatrix:
     def has_similar_spreads(self) -> bool:
         """Whether the spreads differ so little that rounding errors do the smallest no harm."""
         varying = self.spread[self.spread > 0.0]
-        return len(varying) > 0 and bool(varying.max() <= 1e4 * varying.min())
+        return 0.0 < varying.max(initial=0.0) <= 1e4 * varying.min(initial=np.inf)
 
     def spectrum(self, ridge: float) -> _Spectrum:
-        """Eigenvectors of ``scatter + ridge I``, scaled first if the spreads of columns differ much.
+        """Eigenvectors of ``scatter + ridge I``, scaled first if the spreads differ much.
 
         With a unit diagonal, what is numerically zero is judged relative to its own column and not
         to the largest one. If all columns have similar spreads, one scale suffices for all, and
@@ -334,12 +344,13 @@ class CentredMatrix:
         if self.has_similar_spreads:
             ridge = 0.0
             diagonal = np.full(self.m, self.spread.max())
-        if self._last_spectrum is None or self._last_spectrum[0] != ridge:
-            self._last_spectrum = ridge, self._scaled_spectrum(diagonal, ridge)
-        return self._last_spectrum[1]
+        last_ridge, spectrum = self._last_spectrum
+        if last_ridge != ridge:
+            spectrum = self._compute_spectrum(unit_diagonal_scale(diagonal), ridge)
+            self._last_spectrum = ridge, spectrum
+        return spectrum
 
-    def _scaled_spectrum(self, diagonal: Array, ridge: float) -> _Spectrum:
-        scale = unit_diagonal_scale(diagonal)
+    def _compute_spectrum(self, scale: Array, ridge: float) -> _Spectrum:
         if self.orthogonal or self.m > min(self.max_factorised, 2 * self.n):
             return _Spectrum(scale, None, self.spread * scale**2, scale**2)
         M = scale[:, None] * self.scatter_matrix * scale
@@ -347,21 +358,17 @@ class CentredMatrix:
         with blas_threads():
             values, basis = np.linalg.eigh(M)
         identity = scale**2 @ basis**2
-        return _Spectrum(scale, basis, np.maximum(values - ridge * identity, 0.0), identity)
+        scatter = np.maximum(values - ridge * identity, 0.0)
+        return _Spectrum(scale, basis, scatter, identity)
 
     def ridge_solver(self, values: Array, l2: float) -> Callable[[Array], Array]:
         """A function that solves with ``scatter (x) diag(values) + 2 l2 I``, a column each."""
         # 1 / c is the curvature of uniform predictions, to compare scatter matrix and penalty.
         scale, Q, scatter, identity = self.spectrum(ridge=2.0 * l2 * len(values))
-        inverse = reciprocal(
-            np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None]
-        )
+        diagonal = np.outer(scatter, np.maximum(values, 0.0))
+        diagonal += 2.0 * l2 * identity[:, None]
+        inverse = reciprocal(diagonal)
         column = scale[:, None]
-
-        def solve(G: Array) -> Array:
-            G = column * G
-            if Q is None:
-                return column * (inverse * G)
-            return column * (Q @ (inverse * (Q.T @ G)))
-
-        return solve
+        if Q is None:
+            return lambda G: column * (inverse * (column * G))
+        return lambda G: column * (Q @ (inverse * (Q.T @ (column * G))))

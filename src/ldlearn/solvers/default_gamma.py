@@ -42,21 +42,20 @@ def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
     features = features.original
     if not np.isfinite(features.spread.sum()):
         raise OverflowError("The squares of the features overflow.")
-    near = np.ones(features.n, dtype=bool)
+    rows = features
+    far = np.zeros(0, dtype=np.intp)
     if features.in_memory:
         distances = _squared_distances(features)
-        near = distances <= _OUTLYING * _median_of_positive(distances)
-    rows = features if near.all() else features.subset(near)
+        is_far = distances > _OUTLYING * _median_of_positive(distances)
+        far = np.flatnonzero(is_far)
+        if len(far):
+            rows = features.subset(~is_far)
     variances = rows.spread / rows.total
     largest = _OUTLYING * _median_of_positive(variances)
     if warn:
         columns = np.flatnonzero(variances > largest)
-        _warn_outliers(
-            "Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows"
-        )
-        _warn_outliers(
-            "Column", columns, "on a much larger scale", "standardise the features", ScaleWarning
-        )
+        _warn("Row", far, "far from all others", "correct or remove such rows", UserWarning)
+        _warn("Column", columns, "on a much larger scale", "standardise the features", ScaleWarning)
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
@@ -80,10 +79,17 @@ def _median_of_positive(values: Array) -> float:
     return float(np.median(positive)) if len(positive) else np.inf
 
 
-def _warn_outliers(
-    kind: str, places: Indices, what: str, advice: str, category: type[UserWarning] = UserWarning
+def _warn(
+    kind: str,
+    places: Indices,
+    what: str,
+    advice: str,
+    category: type[UserWarning],
 ) -> None:
-    if len(places):
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        message = f"{kind} {places[0]}{more} of X (counted from 0): {what}; it may dominate the fit, so {advice}."
-        warnings.warn(message, category, stacklevel=2)
+    if not len(places):
+        return
+    place = str(places[0])
+    if len(places) > 1:
+        place += f" and {len(places) - 1} more"
+    message = f"{kind} {place} of X (counted from 0): {what}; it may dominate the fit, so {advice}."
+    warnings.warn(message, category, stacklevel=2)

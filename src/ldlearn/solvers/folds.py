@@ -8,7 +8,7 @@ import numpy as np
 from ldlearn.core.simplex import Indices
 from ldlearn.solvers.centred_matrix import CentredMatrix
 
-_MAX_ROWS = 2000  # that models are compared on
+_MAX_VALIDATED = 2000  # that models are compared on
 _MIN_ROWS = 10  # fewer (different) rows are no evidence
 
 
@@ -23,7 +23,7 @@ def validation_folds(
     features: CentredMatrix,
     groups: Indices | None = None,
     *,
-    max_rows: int = _MAX_ROWS,
+    max_rows: int = _MAX_VALIDATED,
     min_folds: int = 2,
 ) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows``
@@ -41,21 +41,28 @@ def validation_folds(
         starts = np.arange(len(order))
     if len(starts) < _MIN_ROWS:
         return []
-    ends = np.append(starts[1:], len(order))
-    shuffled = np.random.default_rng(1).permutation(len(starts))
-    n_used = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), max_rows, side="right"))
-    used = [order[starts[k] : ends[k]] for k in shuffled[: max(n_used, _MIN_ROWS)]]
-    n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
-    parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
-    return [
-        Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part))
-        for k, part in enumerate(parts)
-    ]
+    units = np.split(order, starts[1:])
+    shuffled = np.random.default_rng(1).permutation(len(units))
+    units = [units[k] for k in shuffled]
+    sizes = np.cumsum([len(unit) for unit in units])
+    n_used = int(np.searchsorted(sizes, max_rows, side="right"))
+    used = units[: max(n_used, _MIN_ROWS)]
+    # About as much work for any number of rows.
+    n_folds = min(5, max(min_folds, 5000 // len(used)))
+    folds = []
+    for k in range(n_folds):
+        test = np.sort(np.concatenate(used[k::n_folds]))
+        train = np.setdiff1d(np.concatenate(used), test)
+        folds.append(Fold(train, test))
+    return folds
 
 
 def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:
     """Sort rows by group, groups by their first row in this order; also return where each group
     starts."""
-    _, first, group = np.unique(groups[order], return_index=True, return_inverse=True)
-    by_group = np.argsort(first[group], kind="stable")
-    return order[by_group], np.flatnonzero(np.diff(first[group][by_group], prepend=-1))
+    groups = groups[order]
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    first_rows = first[group]
+    by_group = np.argsort(first_rows, kind="stable")
+    changes = np.diff(first_rows[by_group], prepend=-1)
+    return order[by_group], np.flatnonzero(changes)

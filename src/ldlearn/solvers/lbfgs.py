@@ -58,24 +58,22 @@ def minimize_lbfgs(
     cuts = np.cumsum([array.size for array in start])[:-1]
 
     def unpack(flat: Array) -> list[Array]:
-        return [
-            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
-        ]
+        return list(map(np.reshape, np.split(flat, cuts), shapes))
 
     def flat_loss(flat: Array) -> tuple[float, Array]:
         loss, gradients = loss_and_gradient(*unpack(flat))
-        return loss, np.concatenate([gradient.ravel() for gradient in gradients])
+        return loss, _flatten(gradients)
 
     path: list[float] = []
 
     def record_loss(intermediate_result: optimize.OptimizeResult) -> None:
-        path.append(float(intermediate_result.fun))
+        path.append(intermediate_result.fun)
 
     # Only the decrease of the loss is tested (gtol = 0), because a gradient has the units of the
     # variables. maxfun only stops endless line searches.
     found = optimize.minimize(
         flat_loss,
-        np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in start]),
+        _flatten(start),
         jac=True,
         method="L-BFGS-B",
         callback=record_loss,
@@ -88,5 +86,13 @@ def minimize_lbfgs(
         },
     )
     return LbfgsFit(
-        unpack(found.x), float(found.fun), np.array(path), int(found.nit), bool(found.success)
+        arrays=unpack(found.x),
+        loss=float(found.fun),
+        path=np.array(path),
+        n_iter=found.nit,
+        converged=found.success,
     )
+
+
+def _flatten(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.ravel(array) for array in arrays])

@@ -1,7 +1,7 @@
 """Predictions of linear models on rows in memory, a block of rows at a time."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,8 @@ def linear_scores(X: Any, W: Array, b: Array) -> Array:
     >>> linear_scores(np.array([[1.0, 2.0]], dtype=np.float32), np.eye(2), np.array([0.5, 0.0]))
     array([[1.5, 2. ]])
     """
-    scores = np.empty((X.shape[0], W.shape[1]), order="F")
+    shape = (X.shape[0], W.shape[1])
+    scores = np.empty(shape, order="F")
     for rows in row_blocks(X):
         scores[rows] = X[rows] @ W
     scores += b
@@ -40,19 +41,21 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     ... ).round(6)
     array([[0.25, 0.75]], dtype=float32)
     """
-    P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
+    shape = (X.shape[0], W.shape[1])
+    P = np.empty(shape, dtype=X.dtype)
     if np.abs(b - b.mean()).max() <= 64.0:  # costs less than 1e-5 in single precision
         W = W.astype(X.dtype, copy=False)
         b = b.astype(X.dtype, copy=False)
-    # Reductions over short rows are slow in C order.
-    order: Literal["F", "C"] = "F" if W.shape[1] < 64 else "C"
 
     def fill(rows: slice) -> None:
-        Z = np.asarray(X[rows] @ W, order=order)
+        Z = X[rows] @ W
+        if W.shape[1] < 64:  # reductions over short rows are slow in C order
+            Z = np.asfortranarray(Z)
         Z += b
         Z -= Z.max(axis=1, keepdims=True)
         np.exp(Z, out=Z)
-        np.divide(Z, Z.sum(axis=1, keepdims=True), out=P[rows], casting="same_kind")
+        totals = Z.sum(axis=1, keepdims=True)
+        np.divide(Z, totals, out=P[rows], casting="same_kind")
 
     in_threads(fill, list(row_blocks(X, W.shape[1])))
     return P
@@ -61,4 +64,5 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
 def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Array]]:
     """``X - mean``, dense and in float64, by slices of rows that need ``width`` numbers each."""
     for rows in row_batches(X.shape[0], width):
-        yield rows, to_dense(X[rows]).astype(np.float64, copy=False) - mean
+        block = to_dense(X[rows])
+        yield rows, np.subtract(block, mean, dtype=np.float64)

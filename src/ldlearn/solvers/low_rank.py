@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, positive_or_one
 from ldlearn.solvers.spd import solve_operator
 
 
@@ -26,13 +26,12 @@ class ThinFactors(NamedTuple):
 def thin_factors(X: Array) -> ThinFactors:
     """Left singular vectors and singular values of X (n_samples, n_features), as many as its
     rank."""
-    V, s, _ = linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False, check_finite=False)
-    rank = int(
-        np.sum(
-            s > max(X.shape) * np.finfo(float).eps * max(s.max(initial=0.0), np.finfo(float).tiny)
-        )
-    )
-    return ThinFactors(np.ascontiguousarray(V[:, :rank]), s[:rank])
+    X = X.astype(np.float64)
+    V, s, _ = linalg.svd(X, full_matrices=False, check_finite=False)
+    rounding = max(X.shape) * np.finfo(X.dtype).eps * s.max(initial=0.0)
+    rank = np.count_nonzero(s > rounding)
+    basis = np.ascontiguousarray(V[:, :rank])
+    return ThinFactors(basis, s[:rank])
 
 
 def singular_value_threshold(A: Array, tau: float) -> Array:
@@ -63,13 +62,14 @@ def singular_value_threshold(A: Array, tau: float) -> Array:
 
 def nuclear_norm(A: Array) -> float:
     """Sum of the singular values."""
-    return float(np.linalg.svd(A, compute_uv=False).sum()) if A.size else 0.0
+    if not A.size:
+        return 0.0
+    return np.linalg.svd(A, compute_uv=False).sum()
 
 
 def shrinkage(norms: Array, tau: float | Array) -> Array:
     """Factors ``max(1 - tau / norm, 0)`` that shorten vectors of these norms by tau."""
-    longer = norms > tau
-    return np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0)
+    return np.maximum(norms - tau, 0.0) / positive_or_one(norms)
 
 
 def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
@@ -95,4 +95,4 @@ def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
         R = V - C @ V
         return V + weight * (R - C.T @ R)
 
-    return solve_operator(system_times, 1.0, np.asarray(Y, dtype=np.float64))
+    return solve_operator(system_times, 1.0, Y)

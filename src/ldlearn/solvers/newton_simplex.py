@@ -1,6 +1,7 @@
-"""Newton's method for entropy plus a quadratic over a product of simplices, with a certified gap."""
+"""Newton's method for entropy plus a quadratic over simplices, with a certified gap."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,44 +46,44 @@ class Support:
         self.indices = labels.astype(np.int32)
         self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
         counts = np.diff(self.indptr)
-        order = np.argsort(counts, kind="stable")
         self.blocks: list[Indices] = []
-        for rows in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
-            for batch in row_batches(len(rows), int(counts[rows[0]]), _MAX_POSITIVES):
+        for count in np.unique(counts):
+            rows = np.flatnonzero(counts == count)
+            for batch in row_batches(len(rows), count, _MAX_POSITIVES):
                 self.blocks.append(rows[batch])
-        self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
         """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
-        return self.to_csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
+        shares = 1.0 / np.maximum(counts, 1)
+        return self.to_csr(np.repeat(shares, counts))
 
     def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
-        count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
+        first = rows[0]
+        count = self.indptr[first + 1] - self.indptr[first]
         return self.indptr[rows] + np.arange(count)[:, None]
 
-    def flat_positions(self, k: int) -> Indices:
-        """Positions of the entries of block k in a flat array in Fortran order; cached."""
-        if k not in self._flat_positions:
-            labels = self.indices[self.entry_positions(self.blocks[k])]
-            n = np.intp(self.shape[0])  # positions may exceed 32 bits
-            self._flat_positions[k] = labels * n + self.blocks[k]
-        return self._flat_positions[k]
+    @cached_property
+    def flat_positions(self) -> list[Indices]:
+        """For each block, the positions of its entries in a flat array in Fortran order."""
+        n = np.intp(self.shape[0])  # positions may exceed 32 bits
+        return [self.indices[self.entry_positions(rows)] * n + rows for rows in self.blocks]
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
-        return self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray()
+        values = np.ones(len(self.indices), dtype=bool)
+        return self.to_csr(values).toarray()
 
     def to_csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these values, given row by row."""
-        return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
+        entries = (values, self.indices, self.indptr)
+        return sparse.csr_array(entries, shape=self.shape)
 
 
 def has_few_positives(Y: Mask) -> bool:
     """Whether sparse storage pays: at least 64 labels, of which at most one in 8 is positive."""
-    n, c = Y.shape
-    return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
+    return Y.shape[1] >= 64 and bool(8 * np.count_nonzero(Y) <= Y.size)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def newton_simplex(
 
     .. math::
 
-        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i) + tr(D^T G D)
+        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i)
+        + tr(D^T G D)
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
@@ -165,32 +167,31 @@ def newton_simplex(
         return problem.solve(start, tol, max_iter)
     # Without a graph rows are independent: solve blocks of rows with equally many positive labels.
     support = support if isinstance(support, Support) else Support(support)
-    n = support.shape[0]
-    is_sparse = sparse.issparse(log_prior)
-    D: Any = np.zeros(support.shape, order="F")
-    if is_sparse:
+    D: Any
+    if sparse.issparse(log_prior):
         D = support.to_csr(np.zeros(len(support.indices)))
+        places = [support.entry_positions(rows) for rows in support.blocks]
+    else:
+        D = np.zeros(support.shape, order="F")
+        places = support.flat_positions
     priors = _stored_values(log_prior)
     degrees = _stored_values(D)
     starts = None if start is None else _stored_values(start)
-    gap = np.zeros(n)
-    betas = np.broadcast_to(beta, n)
+    gap = np.zeros(len(support.indptr) - 1)
+    betas = np.broadcast_to(beta, gap.shape)
 
-    def solve(k: int) -> SimplexSolution:
-        rows = support.blocks[k]
-        places = support.entry_positions(rows) if is_sparse else support.flat_positions(k)
-        problem = _SimplexProblem(
-            priors[places].T,
-            None,
-            beta=betas[rows],
-            sample_weight=take_rows(sample_weight, rows),
-        )
-        found = problem.solve(None if starts is None else starts[places].T, tol, max_iter)
+    def solve(block: tuple[Indices, Indices]) -> SimplexSolution:
+        rows, places = block
+        weights = take_rows(sample_weight, rows)
+        block_start = None if starts is None else starts[places].T
+        problem = _SimplexProblem(priors[places].T, None, None, betas[rows], weights)
+        found = problem.solve(block_start, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
-    found = in_threads(solve, range(len(support.blocks)))
+    blocks = list(zip(support.blocks, places, strict=True))
+    found = in_threads(solve, blocks)
     return SimplexSolution(
         D,
         gap,
@@ -219,9 +220,9 @@ class _SimplexProblem:
         self,
         log_prior: Array,
         support: Mask | None,
-        laplacian: Any = None,
-        beta: float | Array = 0.0,
-        sample_weight: Array | None = None,
+        laplacian: Any,
+        beta: float | Array,
+        sample_weight: Array | None,
         between_labels: Array | None = None,
     ) -> None:
         # None stands for every label of every row.
@@ -229,7 +230,8 @@ class _SimplexProblem:
         self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
         # Of a row's entropy, prior and beta.
         self.weight = row_weights(self.L, sample_weight)[:, None]
-        self.curvature = self.weight * (2.0 * np.reshape(beta, (-1, 1)))
+        beta = np.reshape(beta, (-1, 1))
+        self.curvature = self.weight * (2.0 * beta)
         self.diagonal = self.curvature
         self.Q = None
         if between_labels is not None:
@@ -242,6 +244,15 @@ class _SimplexProblem:
 
     def fill_off_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
+
+    def exceeds(self, values: Array, limits: Array) -> Mask:
+        """Whether values of rows are above limits: row by row, or with a graph all together.
+
+        Without a graph every row must be treated by itself: its result does not depend on others.
+        """
+        if self.G is None:
+            return values > limits
+        return np.full(len(values), values.sum() > limits.sum())
 
     def quadratic_gradient(self, D: Array) -> Array:
         """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
@@ -265,13 +276,13 @@ class _SimplexProblem:
             smallest = self.fill_off_support(gradient, np.inf).min(axis=1, keepdims=True)
             gap = np.einsum("ij,ij->i", D, gradient - smallest)
             converged = bool(gap.sum() <= goals.sum())
-            # Without a graph every row stops by itself: its result must not depend on other rows.
-            moving = gap > goals if self.G is None else np.full(len(D), not converged)
+            moving = self.exceeds(gap, goals)
             if not moving.any() or n_iter == max_iter:
                 break
             V = self.newton_direction(D, gradient) * moving[:, None]
             slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-            rounding = 1e-15 * (np.abs(values) + (self.weight * np.abs(self.L)).max(axis=1))
+            largest = np.max(self.weight * np.abs(self.L), axis=1)
+            rounding = 1e-15 * (np.abs(values) + largest)
             lower = self.line_search(point, V, slopes, rounding)
             moving_gap = gap[moving].sum()
             # A gap below a thousand rounding errors that did not decrease will not decrease any
@@ -281,7 +292,7 @@ class _SimplexProblem:
             previous_gap = moving_gap
             point = lower
             n_iter += 1
-        return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
+        return SimplexSolution(D, gap, values.sum(), n_iter, converged)
 
     def evaluate(self, logD: Array) -> _SimplexPoint:
         """Renormalise ``logD`` and evaluate U there."""
@@ -293,7 +304,8 @@ class _SimplexProblem:
         logD = self.fill_off_support(logD - np.log(total), 0.0)
         quadratic = self.quadratic_gradient(D)
         # A quadratic form is half the product of D with its gradient.
-        values = np.einsum("ij,ij->i", D, self.weight * (logD - self.L) + 0.5 * quadratic)
+        terms = self.weight * (logD - self.L) + 0.5 * quadratic
+        values = np.einsum("ij,ij->i", D, terms)
         return _SimplexPoint(logD, D, quadratic, values)
 
     def starting_point(self, start: Array | None) -> _SimplexPoint:
@@ -302,10 +314,9 @@ class _SimplexProblem:
         if start is None:
             return prior
         warm = self.evaluate(log_degrees(np.asfortranarray(start)))
-        lower = warm.values < prior.values
-        if self.G is not None:
-            lower = np.full(len(lower), warm.values.sum() < prior.values.sum())
-        arrays = [np.where(lower, a.T, b.T).T for a, b in zip(warm, prior, strict=True)]
+        is_lower = self.exceeds(prior.values, warm.values)
+        pairs = zip(warm, prior, strict=True)
+        arrays = [np.where(is_lower, a.T, b.T).T for a, b in pairs]
         return _SimplexPoint(*arrays)
 
     def newton_direction(self, D: Array, gradient: Array) -> Array:
@@ -343,23 +354,22 @@ class _SimplexProblem:
         q = self.diagonal / self.weight
         log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
         qD = q * D
-        target = (1.0 + qD) * V
-        target += qD
-        target += logD
-        target += log_q
-        return _log_omega(target) - log_q
+        return _log_omega((1.0 + qD) * V + qD + logD + log_q) - log_q
 
     def line_search(
-        self, point: _SimplexPoint, V: Array, slopes: Array, rounding: Array
+        self,
+        point: _SimplexPoint,
+        V: Array,
+        slopes: Array,
+        rounding: Array,
     ) -> _SimplexPoint | None:
         """Backtrack until U decreases; without a graph every row has its own step length."""
         t = np.ones((len(V), 1))
         for _ in range(40):
-            lower = self.evaluate(self.retract(point.logD, point.D, t * V))
+            logD = self.retract(point.logD, point.D, t * V)
+            lower = self.evaluate(logD)
             increase = lower.values - point.values - 1e-4 * t.ravel() * slopes
-            failed = increase > rounding
-            if self.G is not None:
-                failed[:] = increase.sum() > rounding.sum()
+            failed = self.exceeds(increase, rounding)
             if not failed.any():
                 return lower
             t[failed] *= 0.5

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldlearn.core.simplex import Array, SampleWeight
+from ldlearn.core.simplex import Array, SampleWeight, row_weights
 from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
 
-RowLoss = Callable[[Array], tuple[float, Array]]
+_RowLoss = Callable[[Array], tuple[float, Array]]
 
 _PATIENCE = 5  # consecutive small decreases; accelerated steps are uneven
 
@@ -26,7 +26,7 @@ class NuclearFit(NamedTuple):
 
 def nuclear_regression(
     X: Array,
-    row_loss: RowLoss,
+    row_loss: _RowLoss,
     penalty: float,
     start: tuple[Array, Array],
     *,
@@ -79,8 +79,8 @@ def nuclear_regression(
     array([[2.5, 0. ],
            [0. , 0.5]])
     """
-    weights = np.ones(len(X)) if sample_weight is None else sample_weight
-    spectral = float(np.linalg.norm(X * np.sqrt(weights)[:, None], 2)) or 1.0
+    weights = row_weights(X, sample_weight)
+    spectral = np.linalg.norm(X * np.sqrt(weights)[:, None], 2) or 1.0
     # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature *
     # sum(weights).
     bounds = curvature * np.array([spectral**2, weights.sum()])
@@ -88,7 +88,7 @@ def nuclear_regression(
     # less curvature.
     fraction = 2.0**-6
 
-    def step(point: _Point) -> tuple[_Point, float]:
+    def step(point: _Iterate) -> tuple[_Iterate, float]:
         """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss
         there."""
         nonlocal fraction
@@ -109,14 +109,14 @@ def nuclear_regression(
             )
             # With the full bound the model is above the loss; a smaller fraction has to be checked
             # and never decreases.
-            new = _Point(W, b, X @ W + b)
+            new = _Iterate(W, b, X @ W + b)
             loss, _ = row_loss(new.Z)
             if fraction >= 1.0 or loss <= model:
                 return new, loss
             fraction *= 2.0
 
-    W, b = (np.asarray(array, dtype=np.float64) for array in start)
-    here = ahead = _Point(W, b, X @ W + b)
+    W, b = start
+    here = ahead = _Iterate(W, b, X @ W + b)
     objective = row_loss(here.Z)[0] + penalty * nuclear_norm(W)
     momentum = 1.0
     small = 0
@@ -126,9 +126,7 @@ def nuclear_regression(
         there, loss = step(ahead)
         reached = loss + penalty * nuclear_norm(there.W)
         if reached > objective:
-            if (
-                momentum == 1.0
-            ):  # a step without momentum that increases the objective: only rounding is left
+            if momentum == 1.0:  # then only rounding is left
                 small = _PATIENCE
             ahead = here
             momentum = 1.0
@@ -136,16 +134,15 @@ def nuclear_regression(
         small = small + 1 if objective - reached <= tol * reached else 0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         extrapolation = (momentum - 1.0) / next_momentum
-        ahead = _Point(
-            *(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True))
-        )
+        pairs = zip(there, here, strict=True)
+        ahead = _Iterate(*[new + extrapolation * (new - old) for new, old in pairs])
         here = there
         objective = reached
         momentum = next_momentum
     return NuclearFit(*here, objective, n_iter, small >= _PATIENCE)
 
 
-class _Point(NamedTuple):
+class _Iterate(NamedTuple):
     W: Array
     b: Array
     Z: Array  # X W + b, which is linear in the others: mixtures of points need no product with X

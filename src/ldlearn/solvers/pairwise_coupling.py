@@ -4,7 +4,7 @@ coupling."""
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, normalize_rows
 
 
 def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[float, float]:
@@ -33,16 +33,18 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
     >>> print(round(1 / (1 + np.exp(A + B)), 6))  # the target 9 / 10
     0.9
     """
-    n_positive = float(positive.sum())
-    mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (negative.sum() + 2.0)
+    n_positive = positive.sum()
+    n_negative = negative.sum()
+    mass_of_positive = positive * (n_positive + 1.0) / (n_positive + 2.0)
+    mass = mass_of_positive + negative / (n_negative + 2.0)
     # An example with a target between 0 and 1 is a positive and a negative one with fractional
     # weights.
+    scores = np.tile(decisions, 2)[:, None]
     sides = np.repeat([True, False], len(decisions))
     weights = np.append(mass, positive + negative - mass)
-    fit = LogisticRegression(C=np.inf, tol=1e-8).fit(
-        np.tile(decisions, 2)[:, None], sides, sample_weight=weights
-    )
-    return -float(fit.coef_[0, 0]), -float(fit.intercept_[0])
+    fit = LogisticRegression(C=np.inf, tol=1e-8)
+    fit.fit(scores, sides, sample_weight=weights)
+    return -float(fit.coef_.item()), -float(fit.intercept_.item())
 
 
 def couple_pairs(R: Array) -> Array:
@@ -77,11 +79,13 @@ def couple_pairs(R: Array) -> Array:
     array([[0.5, 0.3, 0.2]])
     """
     n, c, _ = R.shape
-    R = np.where(np.eye(c, dtype=bool), 0.0, R)
+    diagonal = np.arange(c)
+    R = R.copy()
+    R[:, diagonal, diagonal] = 0.0
     Q = -R * R.transpose(0, 2, 1)
-    Q[:, np.arange(c), np.arange(c)] = np.square(R).sum(axis=1)
+    Q[:, diagonal, diagonal] = np.square(R).sum(axis=1)
     # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops
     # out.
-    P = np.linalg.solve(Q + 1.0, np.ones((n, c, 1)))[:, :, 0]
-    P = np.maximum(P, 0.0)
-    return P / P.sum(axis=1, keepdims=True)
+    ones = np.ones((n, c, 1))
+    P = np.linalg.solve(Q + 1.0, ones)[:, :, 0]
+    return normalize_rows(np.maximum(P, 0.0))

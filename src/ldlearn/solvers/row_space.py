@@ -90,14 +90,15 @@ def reduce_to_row_space(features: CentredMatrix) -> CentredMatrix:
         2 <= features.n <= 2000
         and 2 * features.n <= features.m
         and features.has_similar_spreads
-        and (weights is None or bool((weights > 0.0).all()))
+        and (weights is None or weights.min() > 0.0)
         and not sparse.issparse(features.X)
         and np.isfinite(features.spread.sum())
     )
-    if not is_reducible:
-        return features
-    rows = RowSpace(features)
-    return rows if rows.keeps_digits else features
+    if is_reducible:
+        rows = RowSpace(features)
+        if rows.keeps_digits:
+            return rows
+    return features
 
 
 def _products_of_rows(features: CentredMatrix) -> Array:

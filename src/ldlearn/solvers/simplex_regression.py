@@ -32,7 +32,7 @@ def simplex_regression(
     tol: float = 1e-6,
     max_iter: int = 1000,
 ) -> SimplexFit:
-    r"""Minimise ``1/2 sum_ij weights_ij (Z_ij - D_ij)^2 + penalty`` with rows of ``Z = X W + b`` on
+    """Minimise ``1/2 sum_ij weights_ij (Z_ij - D_ij)^2 + penalty`` with rows of ``Z = X W + b`` on
     the simplex.
 
     With the thin singular value decomposition ``X = Q S R'`` the unknowns are b and ``V = (S^2 +
@@ -73,10 +73,10 @@ def simplex_regression(
     lengths = np.sqrt(factors.values**2 + ridge)
     basis = factors.basis * (factors.values / lengths)
     D = np.where(weights > 0, D, 0.0)
-    step = float(weights.max())  # of the augmented Lagrangian: the scale of the loss
-    Z: Array = np.full(D.shape, 1.0 / D.shape[1])
-    U: Array = np.zeros(D.shape)
-    V: Array = np.zeros((basis.shape[1], D.shape[1]))
+    step = weights.max()  # of the augmented Lagrangian: the scale of the loss
+    Z = np.full(D.shape, 1.0 / D.shape[1])
+    U = np.zeros(D.shape)
+    V = np.zeros((basis.shape[1], D.shape[1]))
     n_iter = 0
     converged = False
     while not converged and n_iter < max_iter:
@@ -89,7 +89,8 @@ def simplex_regression(
         Z = project_simplex(0.5 * (Z - gradient + scores + U))
         U += scores - Z
         converged = max(_root_mean_square(scores - Z), _root_mean_square(Z - before)) <= tol
-    return SimplexFit(V, factors.basis / (factors.values * lengths) @ V, b, Z, n_iter, converged)
+    dual_coef = factors.basis / (factors.values * lengths) @ V
+    return SimplexFit(V, dual_coef, b, Z, n_iter, converged)
 
 
 def _root_mean_square(A: Array) -> float:

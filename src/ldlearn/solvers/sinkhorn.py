@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ldlearn.core.scaling import CACHED_ENTRIES, row_batches
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import TINY, Array, row_weights
 
 # Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c);
 # plans (n, c, c).
@@ -23,11 +23,20 @@ class Transport:
 
 
 def sinkhorn(
-    H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8
+    H: Array,
+    D: Array,
+    M: Array,
+    lam: float,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
 ) -> Transport:
     r"""Transport every row of H to the same row of D.
 
-    .. math:: \min_{P \ge 0}\; \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
+    .. math::
+
+        \min_{P \ge 0}\; \langle P, M \rangle
+        + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
         \qquad P 1 = h, \quad P^T 1 = d
 
     Sinkhorn's sweeps may take thousands of iterations if ``lam * max(M)`` is large. So this is
@@ -73,34 +82,48 @@ def sinkhorn(
     return Transport(log_u, log_v, float(error.max()))
 
 
-def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float) -> tuple[Array, Array]:
+def _maximise_dual(
+    H: Array,
+    D: Array,
+    E: Array,
+    x: Array,
+    tol: float,
+) -> tuple[Array, Array]:
     """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
     found = np.array(x)
     error = np.empty(len(x))
-    shares, dual = _transport_fractions(H, D, E, x)
     active = np.arange(len(x))
+    shares, dual = _transport_fractions(H, D, E, x)
     for left in range(_MAX_STEPS, -1, -1):
-        reached = np.maximum(np.einsum("iab,ib->ia", shares, D), np.finfo(np.float64).tiny)
-        found[active], error[active] = x, np.abs(reached - H).sum(axis=1)
+        reached = np.maximum(np.einsum("iab,ib->ia", shares, D), TINY)
+        found[active] = x
+        error[active] = np.abs(reached - H).sum(axis=1)
         go_on = error[active] > tol
         if left == 0 or not go_on.any():
             break
         if not go_on.all():
-            active, H, D, x = active[go_on], H[go_on], D[go_on], x[go_on]
-            shares, reached, dual = shares[go_on], reached[go_on], dual[go_on]
+            active = active[go_on]
+            state = (H, D, x, shares, reached, dual)
+            H, D, x, shares, reached, dual = (array[go_on] for array in state)
         stepped = x + _dual_newton_step(H, D, shares, reached)
         shares, new_dual = _transport_fractions(H, D, E, stepped)
         fails = ~(new_dual >= dual)
         if fails.any():  # a sweep never decreases the dual
-            stepped[fails] = x[fails] + np.log(H[fails]) - np.log(reached[fails])
-            shares[fails], new_dual[fails] = _transport_fractions(
-                H[fails], D[fails], E, stepped[fails]
-            )
-        x, dual = stepped, new_dual
+            sweep = x + np.log(H) - np.log(reached)
+            stepped[fails] = sweep[fails]
+            again = _transport_fractions(H[fails], D[fails], E, stepped[fails])
+            shares[fails], new_dual[fails] = again
+        x = stepped
+        dual = new_dual
     return found, error
 
 
-def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
+def _transport_fractions(
+    H: Array,
+    D: Array,
+    E: Array,
+    x: Array,
+) -> tuple[Array, Array]:
     """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the
     dual of each row."""
     shares = x[:, :, None] - E
@@ -109,10 +132,16 @@ def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array,
     np.exp(shares, out=shares)
     total = shares.sum(axis=1)
     shares /= total[:, None, :]
-    return shares, np.einsum("ia,ia->i", x, H) - np.einsum("ib,ib->i", D, np.log(total) + peak)
+    dual = np.einsum("ia,ia->i", x, H) - np.einsum("ib,ib->i", D, np.log(total) + peak)
+    return shares, dual
 
 
-def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
+def _dual_newton_step(
+    H: Array,
+    D: Array,
+    shares: Array,
+    reached: Array,
+) -> Array:
     """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in
     its null space."""
     root = np.sqrt(reached)
@@ -121,25 +150,36 @@ def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Arra
     system += root[:, :, None] * root[:, None, :]
     diagonal = np.arange(H.shape[1])
     system[:, diagonal, diagonal] += 1.0 + 1e-13
-    step = np.linalg.solve(system, ((H - reached) / root)[:, :, None])[:, :, 0] / root
+    missing = (H - reached) / root
+    step = np.linalg.solve(system, missing[:, :, None])[:, :, 0] / root
     length = np.ptp(step, axis=1, keepdims=True)
     # The curvature changes by exp(length) at most along the step, hence this damping; short steps
     # stay Newton's.
     return step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0)
 
 
-def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
+def transport_cost(
+    plan: Transport,
+    H: Array,
+    D: Array,
+    lam: float,
+) -> Array:
     """The minimum for each row, by duality: ``(<h, ln u> + <d, ln v> - 1) / lam``."""
     log_v = np.where(D > 0, plan.log_v, 0.0)
-    return (np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam
+    dual = np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1)
+    return (dual - 1.0) / lam
 
 
-def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:
+def total_plan(
+    plan: Transport,
+    M: Array,
+    lam: float,
+    weights: Array | None = None,
+) -> Array:
     """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
-    for rows in row_batches(len(plan.log_u), M.size, CACHED_ENTRIES):
+    weights = row_weights(plan.log_u, weights)
+    for rows in row_batches(len(weights), M.size, CACHED_ENTRIES):
         plans = np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :])
-        total += (
-            plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)
-        )
+        total += np.tensordot(weights[rows], plans, axes=1)
     return total

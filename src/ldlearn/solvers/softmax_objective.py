@@ -13,7 +13,7 @@ from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.centred_matrix import CentredMatrix
-from ldlearn.solvers.spd import reciprocal
+from ldlearn.solvers.spd import reciprocal, squared_norm
 
 MAX_HALVINGS = 30  # of a step in a line search
 ROUNDING = 1e-15  # an increase of the loss by this, relative to its terms, is rounding
@@ -73,7 +73,8 @@ class ObjectiveAt:
             U -= np.einsum("ij,ij->i", P, U)[:, None]
             U *= P  # (diag(p) - p p') z
             U = features.apply_weights(U, rows)
-            return features.block_transpose_product(X, U), U.sum(axis=0).astype(np.float64)
+            sums = U.sum(axis=0).astype(np.float64)
+            return features.block_transpose_product(X, U), sums
 
         product, sums = sum_in_threads(block_product, self.objective.blocks)
         self.objective.n_products += 2
@@ -94,7 +95,8 @@ class ObjectiveAt:
             if np.abs(excess).max() <= balanced:
                 return at, total, 0.0
             values, U = np.linalg.eigh(at.mean_curvature())
-            step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
+            inverse = reciprocal(n * np.maximum(values, 0.0))
+            step = -U @ (inverse * (excess @ U))
             highest = at.loss + ROUNDING * (abs(at.loss) + n)
             along = at.along(None, step)
             for t in 0.5 ** np.arange(MAX_HALVINGS):
@@ -122,7 +124,12 @@ class LocalObjective(SoftmaxObjective):
         self.blocks = features.row_blocks(D.shape[1])
 
     def at(
-        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+        self,
+        W: Array,
+        b: Array,
+        *,
+        logits: Any = None,
+        exact: bool = False,
     ) -> _LocalObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         exact = exact or self.features.is_exact
@@ -134,7 +141,8 @@ class LocalObjective(SoftmaxObjective):
     def logits(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits of all rows."""
         self.n_products += 1
-        return self.features.linear_predictor(W, b, exact=exact, dtype=_precision(exact))
+        dtype = _precision(exact)
+        return self.features.linear_predictor(W, b, exact=exact, dtype=dtype)
 
 
 class _LocalObjectiveAt(ObjectiveAt):
@@ -151,13 +159,16 @@ class _LocalObjectiveAt(ObjectiveAt):
 
     def _fill_predictions(self, rows: slice) -> tuple[float, Array]:
         """Fill some rows of P; returns their loss and the sums of their predictions, in float64."""
-        weigh = self.objective.features.apply_weights
+        features = self.objective.features
         Z = self.Z[rows]
         P = self.P[rows]
         np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
-        linear = np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64)
-        normalisers = weigh(np.log(_softmax(P))[:, None], rows).sum(dtype=np.float64)
-        return float(normalisers - linear), weigh(P, rows).sum(axis=0).astype(np.float64)
+        linear = np.einsum("ij,ij->i", self.objective.D[rows], P)
+        normalisers = np.log(_softmax(P))[:, None]
+        normalisers = features.apply_weights(normalisers, rows)
+        loss = normalisers.sum(dtype=np.float64) - linear.sum(dtype=np.float64)
+        sums = features.apply_weights(P, rows).sum(axis=0)
+        return float(loss), sums.astype(np.float64)
 
     @property
     def logits(self) -> Array:
@@ -173,8 +184,9 @@ class _LocalObjectiveAt(ObjectiveAt):
         features = self.objective.features
 
         def block_gradient(rows: slice) -> list[Array]:
+            block = features.block(rows, self.exact)
             R = features.apply_weights(self.P[rows], rows) - self.objective.D[rows]
-            return [features.block_transpose_product(features.block(rows, self.exact), R)]
+            return [features.block_transpose_product(block, R)]
 
         (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
@@ -189,12 +201,18 @@ class _LocalObjectiveAt(ObjectiveAt):
         # Weights rounded to single precision, summed in two ways, would make a nearly singular
         # matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
-        return map(features.weighted_scatter, features.apply_weights(P * (1.0 - P)).T)
+        weights = features.apply_weights(P * (1.0 - P))
+        return map(features.weighted_scatter, weights.T)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _LocalObjectiveAt]:
         dZ = b if W is None else self.objective.logits(W, b, self.exact)
         dZ = dZ.astype(self.Z.dtype, copy=False)
-        return lambda t: _LocalObjectiveAt(self.objective, self.Z + dZ * float(t), self.exact)
+
+        def at(t: float) -> _LocalObjectiveAt:
+            Z = self.Z + dZ * float(t)
+            return _LocalObjectiveAt(self.objective, Z, self.exact)
+
+        return at
 
 
 def _precision(exact: bool) -> Any:
@@ -238,26 +256,34 @@ class SparseObjective(SoftmaxObjective):
         super().__init__(features)
         weights = features.apply_weights(np.ones((features.n, 1)))
         self.D = sparse.csr_array(D.multiply(weights))
-        self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
+        sums = np.asarray(self.D.sum(axis=0), dtype=np.float64)
+        self.degree_sums = sums.ravel()
         # Single precision suffices for centred columns, not for columns far from zero or of extreme
         # scales.
         single = features.fit_intercept and features.fits_float32()
         self.precision: Any = _precision(not single)
-        self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
-        self.keeps_predictions = D.shape[0] * D.shape[1] <= self.max_cached
+        n, c = D.shape
+        self.blocks = list(row_batches(n, c, self.block_entries))
+        self.keeps_predictions = n * c <= self.max_cached
 
     @cached_property
     def target_products(self) -> Array:
         """``(X - mean)' D``."""
 
         def block_product(rows: slice) -> list[Array]:
-            return [to_dense(self.D[rows].T @ self.features.block(rows, exact=True)).T]
+            block = self.features.block(rows, exact=True)
+            return [to_dense(self.D[rows].T @ block).T]
 
         (product,) = sum_in_threads(block_product, self.blocks)
         return self.features.centre_product(product, self.degree_sums)[0]
 
     def at(
-        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+        self,
+        W: Array,
+        b: Array,
+        *,
+        logits: Any = None,
+        exact: bool = False,
     ) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
@@ -268,7 +294,13 @@ class _SparseObjectiveAt(ObjectiveAt):
 
     order = "C"
 
-    def __init__(self, objective: SparseObjective, W: Array, b: Array, exact: bool) -> None:
+    def __init__(
+        self,
+        objective: SparseObjective,
+        W: Array,
+        b: Array,
+        exact: bool,
+    ) -> None:
         self.objective = objective
         self.W = W
         self.b = b
@@ -281,19 +313,22 @@ class _SparseObjectiveAt(ObjectiveAt):
         def block_predictions(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact)
             Z = self._logits(X)
-            entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
-            n_entries = np.diff(D.indptr[rows.start : rows.stop + 1])
-            row = np.repeat(np.arange(len(Z)), n_entries)
+            pointers = D.indptr[rows.start : rows.stop + 1]
+            entries = slice(pointers[0], pointers[-1])
+            row = np.repeat(np.arange(len(Z)), np.diff(pointers))
             chosen = Z[row, D.indices[entries]]
-            log_predictions[entries] = chosen - np.log(_softmax(Z))[row]
+            normalisers = np.log(_softmax(Z))
+            log_predictions[entries] = chosen - normalisers[row]
             if objective.keeps_predictions and Z.dtype == objective.precision:
                 self.predictions[rows.start] = Z
             P = features.apply_weights(Z, rows)
-            return features.block_transpose_product(X, P), P.sum(axis=0).astype(np.float64)
+            sums = P.sum(axis=0).astype(np.float64)
+            return features.block_transpose_product(X, P), sums
 
         self._product, self.sums = sum_in_threads(block_predictions, objective.blocks)
         # The loss and the D-step need them at the stored labels only.
-        self.logits = sparse.csr_array((log_predictions, D.indices, D.indptr), shape=D.shape)
+        stored = (log_predictions, D.indices, D.indptr)
+        self.logits = sparse.csr_array(stored, shape=D.shape)
         self.loss = -float(D.data @ log_predictions)
         objective.n_products += 2
 
@@ -334,8 +369,12 @@ class _SparseObjectiveAt(ObjectiveAt):
     def along(self, W: Array | None, b: Array) -> Callable[[float], _SparseObjectiveAt]:
         # Rarely needed once a direction is found, and as large as the next ones.
         self.predictions.clear()
-        change = 0.0 if W is None else W
-        return lambda t: self.objective.at(self.W + t * change, self.b + t * b, exact=self.exact)
+
+        def at(t: float) -> _SparseObjectiveAt:
+            at_W = self.W if W is None else self.W + t * W
+            return self.objective.at(at_W, self.b + t * b, exact=self.exact)
+
+        return at
 
     def balance(self, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
         """Change b so that predictions have nearly the column sums of D.
@@ -359,12 +398,12 @@ class _SparseObjectiveAt(ObjectiveAt):
             shift += step
         part = min(max(part, 0.0), 1.0)
         gW, gb = at.gradient()
-        entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)
+        entropy = at.loss - np.vdot(gW, at.W) - gb @ at.b
         mixed = (1.0 - part) * gW - part * self.objective.target_products
-        change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
+        change = squared_norm(mixed) - squared_norm(gW)
         # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can
         # be subtracted first.
-        imbalance = float(gb @ (at.b - at.b.mean()))
+        imbalance = gb @ (at.b - at.b.mean())
         return at, shift, part * entropy + change / (4.0 * l2) + imbalance
 
     def balancing_shift(self, accuracy: float) -> Array:
@@ -380,8 +419,9 @@ class _SparseObjectiveAt(ObjectiveAt):
         for _ in range(_MAX_SWEEPS):
             before = factors
             sums = self.sums - self._decrease_by_normalisation(factors)
-            correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
-            factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
+            missing = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
+            clipped = np.clip(missing, 1.0 / max_factor, max_factor)
+            factors = np.where(present, clipped, 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
         return np.log(factors)

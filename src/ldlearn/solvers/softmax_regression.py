@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ldlearn.core.resources import limit_blas_threads
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import TINY, Array
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_objective import (
     MAX_HALVINGS,
@@ -21,7 +21,7 @@ from ldlearn.solvers.softmax_objective import (
     SoftmaxObjective,
     SparseObjective,
 )
-from ldlearn.solvers.spd import conjugate_gradients, reciprocal
+from ldlearn.solvers.spd import conjugate_gradients, reciprocal, squared_norm
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels),
 # intercept b (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on
@@ -43,7 +43,11 @@ class SoftmaxFit:
 
 
 def loss_and_gradient(
-    features: CentredMatrix, D: Array, l2: float, W: Array, b: Array
+    features: CentredMatrix,
+    D: Array,
+    l2: float,
+    W: Array,
+    b: Array,
 ) -> tuple[float, Array, Array]:
     r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient: Eqs. 9 and 10 of DLDL.
 
@@ -52,7 +56,7 @@ def loss_and_gradient(
     """
     objective = LocalObjective(features, D).at(W, b)
     gW, gb = objective.gradient()
-    return objective.loss + l2 * float(np.vdot(W, W)), gW + 2.0 * l2 * W, gb
+    return objective.loss + l2 * squared_norm(W), gW + 2.0 * l2 * W, gb
 
 
 def softmax_regression(
@@ -117,7 +121,12 @@ def softmax_regression(
     kind = SparseObjective if sparse.issparse(D) else LocalObjective
     with limit_blas_threads():
         return minimize_softmax(
-            kind(features, D), l2=l2, start=start, tol=tol, rtol=rtol, max_iter=max_iter
+            kind(features, D),
+            l2=l2,
+            start=start,
+            tol=tol,
+            rtol=rtol,
+            max_iter=max_iter,
         )
 
 
@@ -210,7 +219,7 @@ class _Point:
     @property
     def squared_slope(self) -> float:
         """Squared length of the gradient in W."""
-        return float(np.vdot(self.gradient[:-1], self.gradient[:-1]))
+        return squared_norm(self.gradient[:-1])
 
 
 @dataclass
@@ -241,7 +250,8 @@ class _SoftmaxProblem:
         if fit is not None:
             coef = _subtract_label_means(fit.coef)
             b = fit.intercept + self.features.mean @ fit.coef
-            return self.point(np.vstack([coef, b]), self.objective.at(coef, b, logits=fit.logits))
+            objective = self.objective.at(coef, b, logits=fit.logits)
+            return self.point(np.vstack([coef, b]), objective)
         degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
         if self.features.fit_intercept:
@@ -251,14 +261,19 @@ class _SoftmaxProblem:
 
     def point(self, theta: Array, objective: ObjectiveAt) -> _Point:
         gradient = self.add_penalty_derivative(np.vstack(objective.gradient()), theta)
-        gradient = _subtract_label_means(gradient)
-        point = _Point(theta, objective, self.loss(theta, objective), gradient, np.inf)
+        point = _Point(
+            theta=theta,
+            objective=objective,
+            loss=self.loss(theta, objective),
+            gradient=_subtract_label_means(gradient),
+            bound=np.inf,
+        )
         if self.l2 > 0:
             point.bound = point.squared_slope / (4.0 * self.l2)
         return point
 
     def loss(self, theta: Array, objective: ObjectiveAt) -> float:
-        return objective.loss + self.l2 * float(np.vdot(theta[:-1], theta[:-1]))
+        return objective.loss + self.l2 * squared_norm(theta[:-1])
 
     def add_penalty_derivative(self, product: Array, theta: Array) -> Array:
         """A derivative of the loss without the penalty, to which that of the penalty is added."""
@@ -292,14 +307,15 @@ class _SoftmaxProblem:
         Secants are applied around that, as in the two loops of L-BFGS.
         """
         r = -point.gradient
+        n_labels = r.shape[1]
         coefficients = []
         for step, change, product in reversed(self.secants):
-            coefficients.append(float(np.vdot(step, r)) / product)
+            coefficients.append(np.vdot(step, r) / product)
             r = r - coefficients[-1] * change
         at = point.objective
         factor = 1.0
         if self.sample is not None:  # the second derivative does not depend on degrees
-            rows = LocalObjective(self.sample, np.zeros((self.sample.n, r.shape[1])))
+            rows = LocalObjective(self.sample, np.zeros((self.sample.n, n_labels)))
             at = rows.at(point.theta[:-1], point.theta[-1])
             factor = self.objective.n / rows.n
 
@@ -312,18 +328,22 @@ class _SoftmaxProblem:
             solve,
             r,
             rtol=forcing,
-            max_steps=self.features.m * r.shape[1],
+            max_steps=self.features.m * n_labels,
             is_solved=self._is_negligible,
         )
         for step, change, product in self.secants:
-            coefficient = coefficients.pop() - float(np.vdot(change, theta)) / product
+            coefficient = coefficients.pop() - np.vdot(change, theta) / product
             theta = theta + coefficient * step
         # A step is expected to reduce the distance to the minimum by 100, or 20 with a sampled
         # Hessian.
         reduction = 100.0 if self.sample is None else 20.0
         near = point.bound <= reduction * self.goal
-        is_last = self.certifies and near and self._is_negligible(r)
-        return _Direction(theta, -float(np.vdot(point.gradient, theta)), n_steps, is_last)
+        return _Direction(
+            theta=theta,
+            decrement=-np.vdot(point.gradient, theta),
+            n_steps=n_steps,
+            is_last=self.certifies and near and self._is_negligible(r),
+        )
 
     def add_secant(self, point: _Point, lower: _Point | None) -> None:
         """Learn the curvature along a step; without one forget the sample and the secants."""
@@ -333,13 +353,14 @@ class _SoftmaxProblem:
             return
         step = lower.theta - point.theta
         change = lower.gradient - point.gradient
-        product = float(np.vdot(step, change))
+        product = np.vdot(step, change)
         if product > 0:
-            self.secants = [*self.secants, (step, change, product)][-10:]
+            self.secants.append((step, change, product))
+            self.secants = self.secants[-10:]
 
     def _is_negligible(self, residual: Array) -> bool:
         """Whether a Newton step that leaves this residual would end the iterations."""
-        return bool(np.vdot(residual[:-1], residual[:-1]) <= 0.1 * 4.0 * self.l2 * self.goal)
+        return squared_norm(residual[:-1]) <= 0.1 * 4.0 * self.l2 * self.goal
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
         """The point at the first of 1, 1/2, 1/4, ... steps that lowers the loss enough, or None."""
@@ -348,9 +369,11 @@ class _SoftmaxProblem:
         for t in 0.5 ** np.arange(MAX_HALVINGS):
             theta = point.theta + t * direction.theta
             objective = along(t)
-            if self.loss(theta, objective) <= highest - 1e-4 * t * direction.decrement:
-                finish = self.certify if direction.is_last and t == 1.0 else self.point
-                return finish(theta, objective)
+            if self.loss(theta, objective) > highest - 1e-4 * t * direction.decrement:
+                continue
+            if direction.is_last and t == 1.0:
+                return self.certify(theta, objective)
+            return self.point(theta, objective)
         return None
 
     def preconditioner(self, point: _Point) -> _Solve:
@@ -367,7 +390,8 @@ class _SoftmaxProblem:
             means = curvature.means
 
             def solve(g: Array) -> Array:
-                step = decoupled(np.vstack([g[:-1] - means * g[-1], g[-1]]))
+                centred = g[:-1] - means * g[-1]
+                step = decoupled(np.vstack([centred, g[-1]]))
                 step[-1] -= np.einsum("ij,ij->j", means, step[:-1])
                 return _subtract_label_means(step)
 
@@ -385,7 +409,8 @@ class _SoftmaxProblem:
     def block_preconditioner(self, point: _Point) -> _Solve:
         """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian.
 
-        Z is ``[X - mean, 1]``. Directions in which all labels change alike are not in the blocks; they are projected out.
+        Z is ``[X - mean, 1]``. Directions in which all labels change alike are not in the blocks;
+        they are projected out.
         """
         objective: Any = point.objective
         blocks = [_block_solver(scatter, self.l2) for scatter in objective.label_scatters()]
@@ -409,7 +434,7 @@ def _block_solver(scatter: Array, l2: float) -> _Solve:
     """Solve with a factorised block of the Hessian, scaled to a unit diagonal."""
     diagonal = np.einsum("ii->i", scatter)
     diagonal[:-1] += 2.0 * l2
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, TINY))
     scatter *= scale[:, None] * scale
     diagonal[:] = 1.0 + 1e-10  # collinear or constant features must not stop the factorisation
     try:

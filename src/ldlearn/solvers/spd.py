@@ -7,18 +7,24 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgWarning, eigh
 
-from ldlearn.core.simplex import Array, positive_or_one
+from ldlearn.core.simplex import Array
 
 
 def reciprocal(values: Array) -> Array:
     """1 / values, and 0 where a value is zero up to rounding, relative to the largest."""
-    flat = values <= values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
-    return np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
+    rounding = values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
+    return np.divide(1.0, values, out=np.zeros(values.shape), where=values > rounding)
+
+
+def squared_norm(A: Array) -> float:
+    """Sum of the squares of the entries."""
+    return float(np.vdot(A, A))
 
 
 def unit_diagonal_scale(diagonal: Array) -> Array:
     """Factors of the rows and columns of a matrix that make its diagonal 1, or leave it 0."""
-    return np.where(diagonal > 0, 1.0 / np.sqrt(positive_or_one(diagonal)), 0.0)
+    roots = np.sqrt(np.maximum(diagonal, 0.0))
+    return np.divide(1.0, roots, out=np.zeros(roots.shape), where=roots > 0)
 
 
 def solve_spd(A: Any, B: Array) -> Array:
@@ -44,7 +50,10 @@ def solve_spd(A: Any, B: Array) -> Array:
 
 
 def solve_operator(
-    product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10
+    product: Callable[[Array], Array],
+    diagonal: Array | float,
+    B: Array,
+    tol: float = 1e-10,
 ) -> Array:
     """Solve ``A X = B`` for a definite A given as ``product(X)``, all columns of B at once.
 
@@ -53,8 +62,8 @@ def solve_operator(
     """
     goal = tol * np.linalg.norm(B, axis=0)
 
-    def is_solved(R: Array) -> bool:
-        return bool((np.linalg.norm(R, axis=0) <= goal).all())
+    def is_solved(R: Array) -> Any:
+        return (np.linalg.norm(R, axis=0) <= goal).all()
 
     X, R, _ = conjugate_gradients(
         product,
@@ -90,19 +99,19 @@ def conjugate_gradients(
     r = residual
     n_steps = 0
     s = z = precondition(r)
-    rho = first = float(dot(r, z))
+    rho = first = dot(r, z)
     while rho > rtol**2 * first and n_steps < max_steps and not is_solved(r):
         image = product(s)
         n_steps += 1
-        curvature = float(dot(s, image))
+        curvature = dot(s, image)
         if curvature <= 0.0:
-            return (x if n_steps > 1 else s), r, n_steps
+            return x if n_steps > 1 else s, r, n_steps
         t = rho / curvature
         x = x + t * s
         r = r - t * image
         z = precondition(r)
         previous = rho
-        rho = float(dot(r, z))
+        rho = dot(r, z)
         s = z + (rho / previous) * s
     return x, r, n_steps
 
@@ -131,4 +140,4 @@ def solve_semidefinite(A: Array, B: Array) -> Array:
     scale = unit_diagonal_scale(np.diagonal(A))
     values, vectors = eigh(scale[:, None] * A * scale, check_finite=False)
     vectors *= scale[:, None]  # back in the units of A
-    return vectors @ (reciprocal(values) * (vectors.T @ B).T).T
+    return (vectors * reciprocal(values)) @ (vectors.T @ B)

@@ -101,42 +101,55 @@ def vote_regression(
     """
     weights = label_weights(features.sample_weight, observed)
     if weights is not None:
-        weights = np.vstack([weights, np.ones((1, weights.shape[1]))])
+        weights = np.vstack([weights, np.ones_like(weights[:1])])
     if np.ndim(offset):  # the added row has the mean
-        offset = np.append(offset, np.average(offset, weights=features.sample_weight))
-    with_added_row = np.vstack([Y, np.full(Y.shape[1], 0.5)])
+        mean_offset = np.average(offset, weights=features.sample_weight)
+        offset = np.append(offset, mean_offset)
+    halves = np.full(Y.shape[1], 0.5)
+    with_added_row = np.vstack([Y, halves])
     link = CompetingLabels(with_added_row, weights, weak_prior, offset, fixed_raters)
     votes = _LocalVotes(features, link)
-    fit = minimize_votes(votes, l2=l2, start=start, tol=tol, max_iter=max_iter)
+    fit = minimize_votes(
+        votes,
+        l2=l2,
+        start=start,
+        tol=tol,
+        max_iter=max_iter,
+    )
     return replace(fit, scores=fit.scores[:-1])
 
 
 def minimize_votes(
-    votes: VoteObjective, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int
+    votes: VoteObjective,
+    *,
+    l2: float,
+    start: VoteFit | None = None,
+    tol: float,
+    max_iter: int,
 ) -> VoteFit:
     """`vote_regression` for any objective, whose rows may be in memory or on a cluster."""
-    ridge = np.append(np.full(votes.n_coef, 2.0 * l2), np.zeros(votes.c + 1))
+    ridge = np.zeros(votes.n_coef + votes.c + 1)
+    ridge[: votes.n_coef] = 2.0 * l2
 
     def penalised_loss(point: VoteObjectiveAt) -> float:
         return point.loss + 0.5 * float(ridge @ point.v**2)
+
+    def newton_direction(gradient: Array, derivatives: Derivatives) -> Array:
+        return conjugate_gradients(
+            lambda s: derivatives.hessian_product(s) + ridge * s,
+            votes.preconditioner(derivatives.mean_curvature, l2),
+            -gradient,
+            rtol=0.1,
+            max_steps=min(200, len(gradient)),
+        )[0]
 
     point = votes.at(votes.start(start))
     path = [penalised_loss(point)]
     while True:
         derivatives = point.derivatives()
         gradient = derivatives.gradient + ridge * point.v
-
-        def hessian_product(s: Array, of_loss: Any = derivatives.hessian_product) -> Array:
-            return np.asarray(of_loss(s) + ridge * s)
-
-        direction, _, _ = conjugate_gradients(
-            hessian_product,
-            votes.preconditioner(derivatives.mean_curvature, l2),
-            -gradient,
-            rtol=0.1,
-            max_steps=min(200, len(gradient)),
-        )
-        decrement = -float(gradient @ direction)
+        direction = newton_direction(gradient, derivatives)
+        decrement = -gradient @ direction
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
@@ -185,7 +198,12 @@ class VoteObjectiveAt(NamedTuple):
 
 
 class VoteObjective:
-    """Negative log-likelihood of 0/1 labels as a function of the vector (W, b, ln lambda)."""
+    """Negative log-likelihood of 0/1 labels as a function of the vector (W, b, ln lambda).
+
+    A subclass has the method ``at(v)``: the `VoteObjectiveAt` at these parameters.
+    """
+
+    at: Callable[[Array], VoteObjectiveAt]
 
     def __init__(self, features: CentredMatrix, constant: tuple[Array, float]) -> None:
         """``constant`` are the best scores, the same for all rows, and ln(lambda)."""
@@ -194,10 +212,6 @@ class VoteObjective:
         self.c = len(constant[0])
         self.n_coef = features.m * self.c
 
-    def at(self, v: Array) -> VoteObjectiveAt:
-        """The loss and its derivatives at given parameters."""
-        raise NotImplementedError
-
     def split_parameters(self, v: Array) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
         W = v[: self.n_coef].reshape(self.features.m, self.c)
@@ -205,7 +219,8 @@ class VoteObjective:
 
     def join_parameters(self, W: Array, b: Array, rate: float) -> Array:
         """Inverse of `split_parameters`."""
-        return np.concatenate([W.ravel(), b * self.features.fit_intercept, [rate]])
+        b = b * self.features.fit_intercept
+        return np.concatenate([W.ravel(), b, [rate]])
 
     def start(self, earlier: VoteFit | None) -> Array:
         """An earlier fit, or the best model without features."""
@@ -219,13 +234,16 @@ class VoteObjective:
         """Solve with ``scatter (x) M + 2 l2 I`` for W and ``n M`` for b and ln(lambda)."""
         values, U = np.linalg.eigh(M[:-1, :-1])
         ridge_solve = self.features.ridge_solver(values, l2)
-        is_free = np.append(np.full(self.c, self.features.fit_intercept), True)
-        inner = np.where(np.outer(is_free, is_free), self.features.total * M, 0.0)
+        inner = self.features.total * M
+        if not self.features.fit_intercept:
+            inner[:-1] = inner[:, :-1] = 0.0
         inverse = linalg.pinvh(inner, rtol=1e-10)
 
         def solve(g: Array) -> Array:
-            step = ridge_solve(self.split_parameters(g)[0] @ U) @ U.T
-            return np.concatenate([step.ravel(), inverse @ g[self.n_coef :]])
+            W, _, _ = self.split_parameters(g)
+            step = ridge_solve(W @ U) @ U.T
+            step_of_rest = inverse @ g[self.n_coef :]
+            return np.concatenate([step.ravel(), step_of_rest])
 
         return solve
 
@@ -280,19 +298,21 @@ class CompetingLabels:
     def at(self, Z: Array, log_rate: float) -> tuple[float, Callable[[], Derivatives]]:
         """Negative log-likelihood and log-prior, and a function that computes its derivatives."""
         logP = log_softmax(Z)
-        theta, dtheta, d2theta = log_expected_votes(logP, self.fixed_raters)
+        theta, *by_log_p = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
         losses = vote_losses(theta, self.Y)
         if self.weak_prior:
-            losses[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
-
-        def derivatives() -> Derivatives:
-            return self._vote_derivatives(np.exp(logP), theta, dtheta, d2theta)
-
-        return float(self._apply_weights(losses).sum()), derivatives
+            half = 0.5 * theta[-1]
+            losses[-1] = np.logaddexp(half, -half)
+        loss = float(self._apply_weights(losses).sum())
+        return loss, lambda: self._vote_derivatives(np.exp(logP), theta, *by_log_p)
 
     def _vote_derivatives(
-        self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float
+        self,
+        P: Array,
+        theta: Array,
+        dtheta: Any,
+        d2theta: Any,
     ) -> Derivatives:
         """``dtheta`` and ``d2theta`` are the derivatives of theta in ln p."""
         u, h = vote_slopes(theta, self.Y)
@@ -318,11 +338,14 @@ class CompetingLabels:
             # The last term comes from the softmax's own curvature; it and `d2theta` alone can be
             # negative.
             in_scores = v - P * V - U * (weighted - P * mean)
-            return in_scores, float((r * change).sum() + h_total * drate)
+            return in_scores, (r * change).sum() + h_total * drate
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
-        gradient = s - P * U, float(u.sum())
-        return Derivatives(gradient, hessian_product, curvature / self.total)
+        return Derivatives(
+            gradient=(s - P * U, u.sum()),
+            hessian_product=hessian_product,
+            mean_curvature=curvature / self.total,
+        )
 
     def _apply_weights(self, A: Array) -> Array:
         return A if self.weights is None else A * self.weights
@@ -330,27 +353,39 @@ class CompetingLabels:
     @property
     def total(self) -> float:
         """Largest sum of weights of a label; the number of rows without weights."""
-        return float(self._apply_weights(np.ones((len(self.Y), 1))).sum(axis=0).max())
+        ones = np.ones((len(self.Y), 1))
+        return self._apply_weights(ones).sum(axis=0).max()
 
     def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
         counts = self._apply_weights(np.ones_like(self.Y)).sum(axis=0)
         means = self._apply_weights(self.Y).sum(axis=0) / counts
         votes = -np.log1p(-means)
-        return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
+        rate = votes.sum()
+        return np.log(votes / rate), np.log(rate) - np.mean(self.offset)
 
 
-def vote_curvature(P: Array, f: Array, r: Array, i: Array, bent: Array | float = 0.0) -> Array:
+def vote_curvature(
+    P: Array,
+    f: Array,
+    r: Array,
+    i: Array,
+    bent: Array | float = 0.0,
+) -> Array:
     """Second derivative in the scores and ln(lambda), summed over rows.
 
     That of a row in its scores is ``sum_j f_j (e_j - p)(e_j - p)' + bent (diag(p) - p p')``; r is
     the one in scores and ln(lambda), before it is centred, and i the one in ln(lambda).
     """
     cross = f.T @ P
-    outer = ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
-    q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
+    of_row = f.sum(axis=1, keepdims=True) - bent
+    outer = (of_row * P).T @ P
+    diagonal = np.diag((f + bent * P).sum(axis=0))
+    in_scores = diagonal - cross - cross.T + outer
+    q = r - r.sum(axis=1, keepdims=True) * P
+    q = q.sum(axis=0)
     curvature = np.empty((len(q) + 1, len(q) + 1))
-    curvature[:-1, :-1] = np.diag((f + bent * P).sum(axis=0)) - cross - cross.T + outer
+    curvature[:-1, :-1] = in_scores
     curvature[:-1, -1] = curvature[-1, :-1] = q
     curvature[-1, -1] = i.sum()
     return curvature
