@@ -387,7 +387,7 @@ def check_baseline(case: Case) -> None:
     assert case.estimator.is_baseline or not same, "it uses no feature: declare is_baseline = True"
 
 
-def check_sample_weight(case: Case) -> None:
+def check_sample_weights(case: Case) -> None:
     """Sample weights are refused, or 1 changes nothing and 0 is no row."""
     X = case.X
     T = case.T
@@ -505,7 +505,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_docstring,
     check_convergence_attributes,
     check_baseline,
-    check_sample_weight,
+    check_sample_weights,
     check_groups,
     check_incomplete_degrees,
     check_unknown_labels,

@@ -27,10 +27,10 @@ CLASSIFIERS = ("FromClassifier", _VOTE_LINK)
 _CONSTANT_PREDICTORS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
 # The default for each meaning of 0: joint models, a plain classifier with both links, two steps,
 # and constants.
-_JOINT = ("DLDL", "VoteLDL", *CLASSIFIERS)
+_JOINT_METHODS = ("DLDL", "VoteLDL", *CLASSIFIERS)
 _METHODS = {
-    "none": (*_JOINT, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
-    "less": (*_JOINT, "LP+SABFGS", *_CONSTANT_PREDICTORS),
+    "none": (*_JOINT_METHODS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
+    "less": (*_JOINT_METHODS, "LP+SABFGS", *_CONSTANT_PREDICTORS),
 }
 
 

@@ -176,10 +176,10 @@ def _task_annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a task; without such a part, all that is not about its annotations."""
     if isinstance(task.get("data"), Mapping):
-        return _flatten(task["data"])
+        return _flatten_fields(task["data"])
     aside = {"id", "annotations"} | _METADATA
     names = [name for name in task if normalize_name(name) not in aside]
-    return _flatten({name: task[name] for name in names})
+    return _flatten_fields({name: task[name] for name in names})
 
 
 def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -338,7 +338,7 @@ def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flatten_fields(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
     if len(prefix) > _LONGEST_PREFIX:
         problem = "its objects are nested too deeply, or have names that are too long."
@@ -346,7 +346,7 @@ def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat = {}
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            flat.update(_flatten(value, f"{prefix}{name}."))
+            flat.update(_flatten_fields(value, f"{prefix}{name}."))
         else:
             flat[f"{prefix}{name}"] = value
     return flat
@@ -398,7 +398,7 @@ class LongFormat:
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
                 raise TableError(problem, row=number, column=self.roles["item"])
-            features = _flatten({name: row[name] for name in self.features if name in row})
+            features = _flatten_fields({name: row[name] for name in self.features if name in row})
             found.append(Annotation(item or str(position), rater, labels[number], features))
         return found
 

@@ -378,15 +378,15 @@ def mean_distribution(T: Array) -> Array:
     return normalize_rows(filled).mean(axis=0)
 
 
-def infer_kind(matrix: NDArray[Any]) -> str:
+def _infer_kind(matrix: NDArray[Any]) -> str:
     """Logical if all known entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else
     distribution.
 
     Examples
     --------
-    >>> infer_kind(np.array([[0, 1], [1, 1]])), infer_kind(np.array([[3.0, 1.0]]))
+    >>> _infer_kind(np.array([[0, 1], [1, 1]])), _infer_kind(np.array([[3.0, 1.0]]))
     ('logical', 'votes')
-    >>> infer_kind(np.array([[0.5, 0.5]]))
+    >>> _infer_kind(np.array([[0.5, 0.5]]))
     'distribution'
     """
     if _is_logical(matrix[~np.isnan(matrix)]):
@@ -416,7 +416,7 @@ def to_dataset_fields(
     """
     check_choice("kind", kind, _MATRIX_KINDS)
     if kind == "auto":
-        kind = infer_kind(matrix)
+        kind = _infer_kind(matrix)
     labels = TableLabels(label_names or default_label_names(matrix.shape[1]), matrix, rows)
     if kind == "logical":
         labels.check_all_known(
