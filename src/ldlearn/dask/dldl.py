@@ -7,6 +7,7 @@ import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.core.negative_labels import concentration, mean_positives
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows, positive_or_one
 from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
@@ -15,6 +16,7 @@ from ldlearn.dask.rows import BlockMatrix, BlockObjective, Coefficients
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.dldl_steps import DegreeRows, DegreeStep, DegreeTerms
+from ldlearn.joint.hyperparameters import select_hyperparameters
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize_softmax
 
@@ -91,8 +93,12 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
         counts = training.count_positives(self.label_names_)
-        self._set_concentration(*counts, training.total)
-        self._select_penalties(columns.selection_rows)
+        self.n_votes_ = mean_positives(*counts, training.total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        rows: tuple[Any, Any] = columns, training
+        if self.beta is None or self.gamma is None or self.ordered is True:
+            rows = columns.selection_rows()
+        self._set_penalties(select_hyperparameters(*rows, **self._selection_options()))
         # The initial value of unknown labels is their rate of positives.
         start = self._class_prototypes(training), positive_rates(*counts)
         degrees = training.runner.map_persist(

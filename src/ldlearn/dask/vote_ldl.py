@@ -69,10 +69,10 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self._fitted_with_raters = False
         self._typical_offset = 0.0
         columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
+        rows: tuple[Any, Any] = columns, training
         if self.gamma is None:
-            self.gamma_ = self._select_gamma(*columns.selection_rows())
-        else:
-            self.gamma_ = float(self.gamma)
+            rows = columns.selection_rows()
+        self.gamma_ = self._select_gamma(*rows)
         counts = training.count_positives(self.label_names_)
         votes = _BlockVotes(columns, *counts)
         fit = minimize_votes(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)

@@ -19,8 +19,11 @@ _log = logging.getLogger(__name__)
 class Steps(Protocol):
     """The two steps of the alternation."""
 
-    total: float  # sum of the sample weights
     D: Any  # the current degrees
+
+    @property
+    def total(self) -> float:
+        """Sum of the sample weights."""
 
     def terms(self) -> float:
         """The terms of the objective in D alone, at D."""

@@ -1,6 +1,7 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import signature
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,13 +25,12 @@ from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax
 from ldlearn.core.targets import RowTargets, count_positives, fill_unknown, possible_labels
 from ldlearn.joint.alternation import Alternation, Steps, alternate
 from ldlearn.joint.dldl_steps import DegreeRows, DegreeTerms, LocalSteps, SharedWork
-from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
+from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters
 from ldlearn.joint.linear_joint import LinearJointModel
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit
-from ldlearn.uncertainty.intervals import TrainingRows
 
 
 @estimator_dataclass
@@ -286,6 +286,7 @@ class DLDL(LinearJointModel):
         if any(not set(point) <= set(self.path_params) for point in points):
             yield from super().fit_path(X, y, points, **row_data)
             return
+        signature(self.fit).bind(X, y, **row_data)  # an unknown keyword is a TypeError
         work = SharedWork()
         for point in points:
             model = clone(self).set_params(**point)
@@ -307,11 +308,17 @@ class DLDL(LinearJointModel):
         work: SharedWork | None = None,
     ) -> None:
         work = work or SharedWork()
-        G = self._fit_graph(X, work)
+        self.graph_: sparse.csr_array | None = None
+        self.sigma_: float | None = None
+        self._index: Any = None
+        G = self._fit_graph(X, work) if self.alpha > 0 else None
         features = self._fit_features(X, sample_weight, work)
         labels = RowTargets(Y, observed, sample_weight)
-        self._set_concentration(*count_positives(Y, observed, sample_weight), features.total)
-        self._select_penalties(lambda: (features, labels, groups))
+        positives = count_positives(Y, observed, sample_weight)
+        self.n_votes_ = mean_positives(*positives, features.total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        options = self._selection_options()
+        self._set_penalties(select_hyperparameters(features, labels, groups, **options))
         rows, start = self._initial_degrees(X, labels, G, degrees)
         steps = LocalSteps(features, rows, start, self._degree_terms(), self.gamma_, self.tol)
         found = self._alternate(steps, work.first_W)
@@ -323,39 +330,15 @@ class DLDL(LinearJointModel):
             D = D.astype(features.original.X.dtype).toarray()
         self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
         self.gap_ = steps.gap
-        self._keep_training_rows(TrainingRows(X, labels, features, groups=groups))
+        self._keep_training_rows(X, labels, features, groups=groups)
 
-    def _set_concentration(self, positives: Array, counts: Array, total: float) -> None:
-        self.n_votes_ = mean_positives(positives, counts, total)
-        self.kappa_ = concentration(self.zeros, self.n_votes_)
+    def _selection_options(self) -> dict[str, Any]:
+        names = ("beta", "gamma", "ordered", "label_model", "max_iter")
+        return {name: getattr(self, name) for name in names}
 
-    def _select_penalties(self, selection_rows: Callable[[], tuple[Any, ...]]) -> None:
-        beta: Any = self.beta
-        gamma: Any = self.gamma
-        ordered: Any = self.ordered
-        messages = []
-        rows: tuple[Any, ...] = ()
-        if beta is None or gamma is None or ordered is True:
-            rows = selection_rows()
-        if beta is None or gamma is None:
-            beta, gamma, message = select_hyperparameters(
-                *rows,
-                beta=beta,
-                gamma=gamma,
-                label_model=self.label_model,
-                max_iter=self.max_iter,
-            )
-            messages.append(message)
-        if ordered is True:
-            ordered, message = select_ordered_penalty(
-                *rows, beta=beta, gamma=gamma, max_iter=self.max_iter
-            )
-            messages.append(message)
+    def _set_penalties(self, selected: Hyperparameters) -> None:
         self.alpha_ = float(self.alpha)
-        self.beta_ = float(beta)
-        self.gamma_ = float(gamma)
-        self.ordered_ = float(ordered)
-        self.selection_summary_ = "; ".join(messages)
+        self.beta_, self.gamma_, self.ordered_, self.selection_summary_ = selected
 
     def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> Alternation:
         found = alternate(
@@ -374,12 +357,7 @@ class DLDL(LinearJointModel):
         return DegreeTerms(self.beta_, self.ordered_)
 
     def _fit_graph(self, X: Any, work: SharedWork) -> Any:
-        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha if alpha > 0."""
-        self.graph_: sparse.csr_array | None = None
-        self.sigma_: float | None = None
-        self._index: Any = None
-        if self.alpha == 0:
-            return None
+        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha."""
         if work.graph is None:
             work.graph = neighbor_graph(X, self.n_neighbors, self.sigma, self.neighbors)
         self.graph_, self.sigma_, self._index, self._offsets = work.graph

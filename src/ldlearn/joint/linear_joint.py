@@ -34,13 +34,13 @@ class LinearJointModel(IntervalMixin, JointModel):
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
         """The fitted feature map and the mapped features; None and X if there is no map."""
+        if self.feature_map is None:
+            return None, X
         if isinstance(self.feature_map, str):
             self._offsets = common_offsets(X)
-        mapped = self._map_input(X)
-        feature_map = make_feature_map(self.feature_map, mapped)
-        if feature_map is not None:
-            mapped = feature_map.fit_transform(mapped)
-        return feature_map, mapped
+        inputs = self._map_input(X)
+        feature_map = make_feature_map(self.feature_map, inputs)
+        return feature_map, feature_map.fit_transform(inputs)
 
     def _map_input(self, X: Any) -> Any:
         """Input of the feature map; without common offsets if the map is a kernel of distances."""

@@ -26,7 +26,6 @@ from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import TrainingRows
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
@@ -177,16 +176,15 @@ class VoteLDL(LinearJointModel):
         -------
         D : ndarray of shape (n_samples, n_labels)
         """
-        return self._enhance_rows(
-            X, y, **({} if n_raters is None else {"n_raters": self._check_raters(n_raters, y)})
-        )
+        if n_raters is None:
+            return self._enhance_rows(X, y)
+        return self._enhance_rows(X, y, n_raters=self._check_raters(n_raters, y))
 
     def _check_raters(self, n_raters: Any, y: Any) -> Array:
         check_is_fitted(self)
         if not self._fitted_with_raters:
-            raise InputError(
-                "n_raters were not given to fit, so that the votes per rater are unknown; fit with n_raters too."
-            )
+            problem = "n_raters were not given to fit, so that the votes per rater are unknown"
+            raise InputError(f"{problem}; fit with n_raters too.")
         return log_raters(n_raters, np.shape(y)[0])
 
     @wrap_output
@@ -223,9 +221,8 @@ class VoteLDL(LinearJointModel):
             return super()._find_concentration(n_raters)
         if n_raters is not None:
             log_raters(n_raters, np.size(n_raters))
-        return self._find_posterior().concentration(
-            float(np.exp(self._typical_offset)), self._typical_offset
-        )
+        typical_raters = float(np.exp(self._typical_offset))
+        return self._find_posterior().concentration(typical_raters, self._typical_offset)
 
     def _fit(
         self,
@@ -236,22 +233,27 @@ class VoteLDL(LinearJointModel):
         n_raters: Array | None = None,
         groups: Indices | None = None,
     ) -> None:
-        self._fitted_with_raters = n_raters is not None
-        offset: float | Array = 0.0 if n_raters is None else n_raters
-        # New rows without a number of raters get the geometric mean of those of the training rows.
-        self._typical_offset = float(
-            np.average(offset, weights=None if n_raters is None else sample_weight)
-        )
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
-        self.gamma_ = (
-            self._select_gamma(features, labels, groups)
-            if self.gamma is None
-            else float(self.gamma)
+        # If the numbers of raters are given, lambda is that of one rater and the offset makes it
+        # that of the row. New rows without a number get the geometric mean of the training rows.
+        self._fitted_with_raters = n_raters is not None
+        offset: float | Array = 0.0
+        self._typical_offset = 0.0
+        if n_raters is not None:
+            offset = n_raters
+            self._typical_offset = float(np.average(offset, weights=sample_weight))
+        self.gamma_ = self._select_gamma(features, labels, groups)
+        fit = vote_regression(
+            features,
+            Y,
+            observed=observed,
+            offset=offset,
+            l2=self.gamma_,
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
-        options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
-        fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
         self.lambda_ = float(np.exp(fit.log_rate))
         n_positives = mean_positives(*count_positives(Y, observed, sample_weight), features.total)
         self.n_votes_ = n_positives if n_raters is None else float(np.exp(self._typical_offset))
@@ -261,25 +263,26 @@ class VoteLDL(LinearJointModel):
             self.kappa_ = min(find_concentration(P, n_positives / Y.shape[1], self.n_votes_), 1e4)
         coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
         self.coef_ = coef.T
-        self.objective_, self.objective_path_ = fit.loss, fit.path
-        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        # If the numbers of raters are given, lambda is that of one rater and the offset makes it
-        # that of the row.
+        self.objective_ = fit.loss
+        self.objective_path_ = fit.path
+        self.converged_ = fit.converged
+        self.n_iter_ = fit.n_iter
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
-        self._keep_training_rows(TrainingRows(X, labels, features, offset, groups))
+        self._keep_training_rows(X, labels, features, offset, groups)
 
     def _select_gamma(
         self, features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
     ) -> float:
+        if self.gamma is not None:
+            return float(self.gamma)
         splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes given the 0/1 labels, mixed with the prediction if zeros
         mean less."""
-        D = normalize_rows(
-            expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed)
-        )
+        theta = competing_votes(Z, np.log(self.lambda_) + offset)
+        D = normalize_rows(expected_votes(theta, Y, observed))
         return mix_with_prediction(D, softmax(Z), self.kappa_, self.n_votes_)
 
     def _enhance(
