@@ -448,7 +448,7 @@ def test_fit_path_shares_graph_features_and_first_step(monkeypatch):
 
 
 def test_unknown_keyword_of_fit_path_raises():
-    X, _, Y = tweets(20)
+    X, _, Y = make_problem()
     with pytest.raises(TypeError, match="raters"):
         list(DLDL().fit_path(X, Y, [{"beta": 1.0}], raters=3))
 

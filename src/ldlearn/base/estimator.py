@@ -124,7 +124,7 @@ class LabelEstimator(BaseEstimator):
                 raise ParameterError(
                     f"{problem}: there is none of this name; {suggest_name(own, valid)}"
                 )
-        return super().set_params(**params)  # type: ignore[no-any-return]
+        return super().set_params(**params)
 
     def fit(
         self,

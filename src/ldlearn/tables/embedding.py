@@ -142,7 +142,7 @@ def _as_function(found: Any, name: str) -> Callable[[list[str]], Any]:
     found = found() if isinstance(found, type) else found
     for method in ("transform", "encode"):
         if hasattr(found, method):
-            return getattr(found, method)  # type: ignore[no-any-return]
+            return getattr(found, method)
     if not callable(found):
         raise ParameterError(f"{name!r} is no function, and has no method transform or encode.")
-    return found  # type: ignore[no-any-return]
+    return found

@@ -44,7 +44,7 @@ def is_missing(series: Any) -> NDArray[np.bool_]:
     missing = series.isna()
     if not _is_plain_number(series):  # in which infinities would be found too
         missing |= series.isin(MISSING)
-    return missing.to_numpy(dtype=bool)  # type: ignore[no-any-return]
+    return missing.to_numpy(dtype=bool)
 
 
 def is_numeric(series: Any) -> bool:

@@ -54,20 +54,21 @@ class KroneckerCovariance:
     def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         rows = centred * self.scale
-        parts = (
-            np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2
-            @ self.variances
-        )
+        if self.basis is not None:
+            rows = rows @ self.basis
+        parts = np.asarray(rows, dtype=np.float64) ** 2 @ self.variances
         if self.prior:
             parts = np.maximum(self.prior * (centred**2).sum(axis=1, keepdims=True) + parts, 0.0)
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
-        return np.asarray(V + self.intercept)
+        return V + self.intercept
 
     def times(self, factor: float) -> KroneckerCovariance:
         """A multiple of the covariance."""
-        variances = factor * self.variances
         return replace(
-            self, variances=variances, prior=factor * self.prior, intercept=factor * self.intercept
+            self,
+            variances=factor * self.variances,
+            prior=factor * self.prior,
+            intercept=factor * self.intercept,
         )
 
     @property
@@ -82,16 +83,15 @@ class FullCovariance:
 
     learned: ClassVar = {"matrix": "float (n_rows, n_labels, n_rows, n_labels)"}
 
-    matrix: (
-        Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
-    )
+    # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
+    matrix: Array
 
     def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         k, c = self.matrix.shape[:2]
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
-        return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
+        return np.einsum("njkl,nk->njl", half, rows, optimize=True)
 
     def times(self, factor: float) -> FullCovariance:
         """A multiple of the covariance."""
@@ -160,28 +160,27 @@ class VotePosterior:
         """
         if self.score_variance > self.negative_frequency:
             raise InputError(
-                "No intervals for predictions: the labels determine the coefficients too poorly, because there are few "
-                f"rows for so many features, or nearly all labels are positive (the logits of the training rows have a "
-                f"posterior variance of {self.score_variance:.2g}, which must not exceed the frequency of negative "
-                f"labels, {self.negative_frequency:.2g}); fit with more rows or fewer features, or use "
-                "ConformalIntervals, if some true degrees are known."
+                "No intervals for predictions: the labels determine the coefficients too poorly, "
+                "because there are few rows for so many features, or nearly all labels are "
+                "positive (the logits of the training rows have a posterior variance of "
+                f"{self.score_variance:.2g}, which must not exceed the frequency of negative "
+                f"labels, {self.negative_frequency:.2g}); fit with more rows or fewer features, or "
+                "use ConformalIntervals, if some true degrees are known."
             )
         row_variance = 0.0 if concentration is None else 1.0 / concentration
+        find_bounds = _normal_bounds if concentration is None else _beta_bounds
         bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
-            scores = self._scores(centred)
-            P = np.minimum(np.exp(log_softmax(scores[0])), 1.0 - _SMALLEST)
+            P_links = np.exp([log_softmax(Z) for Z in self._scores(centred)])
+            P = np.minimum(P_links[0], 1.0 - _SMALLEST)
             V = self.covariance.score_covariance(centred)
             # d ln p_j / (1 - p_j) = <e_j - p, dz> / (1 - p_j)
             pV = np.einsum("nk,nkl->nl", P, V)
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
             spread = spread / (1.0 - P) ** 2 + row_variance / np.maximum(P * (1.0 - P), _SMALLEST)
-            P_links = np.exp([log_softmax(Z) for Z in scores])
             odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
-            bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(
-                centre, variance, coverage
-            )
+            bounds[:, rows] = find_bounds(centre, variance, coverage)
         return bounds[0], bounds[1]
 
     def vote_intervals(
@@ -204,23 +203,16 @@ class VotePosterior:
         positive = possible if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
-            scores = self._scores(centred)
-            votes = [
-                _ConditionalVotes(
-                    log_softmax(Z) + rate[rows, None],
-                    possible[rows],
-                    positive[rows],
-                    excess_variance(np.exp(rate[rows, None]), concentration),
-                )
-                for Z, rate in zip(scores, rates, strict=True)
-            ]
+            logP_links = [log_softmax(Z) for Z in self._scores(centred)]
+            links = []
+            for logP, rate in zip(logP_links, rates[:, rows, None], strict=True):
+                excess = excess_variance(np.exp(rate), concentration)
+                links.append(_ConditionalVotes(logP + rate, possible[rows], positive[rows], excess))
             V = self.covariance.score_covariance(centred)
-            spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(
-                np.exp(log_softmax(scores[0])), V
-            )
-            centre, variance = self._average_links(
-                np.stack([each.log_odds() for each in votes]), spread
-            )
+            of_scores = links[0].variance_of_scores(np.exp(logP_links[0]), V)
+            spread = links[0].variance_of_votes() + of_scores
+            odds = np.stack([link.log_odds() for link in links])
+            centre, variance = self._average_links(odds, spread)
             bounds[:, rows] = _beta_bounds(centre, variance, coverage)
         # The only possible label of a row has degree 1, a negative label 0.
         bounds[:, ~possible] = 0.0
@@ -251,16 +243,16 @@ class _ConditionalVotes:
     def means(self) -> Array:
         """Expected votes of each label."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        return np.asarray(self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu))
+        return self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu)
 
     @cached_property
     def other_votes(self) -> Array:
         """Expected votes of the other labels of the row; never 0, even for the only label."""
-        return np.asarray(np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST))
+        return np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST)
 
     def log_odds(self) -> Array:
         """Log-odds of the share of each label."""
-        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.other_votes))
+        return np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.other_votes)
 
     def variance_of_votes(self) -> Array:
         """Variance of the log-odds due to the randomness of votes.
@@ -270,28 +262,25 @@ class _ConditionalVotes:
         var / mean^2 is ``(1 - exp(-mu)) (excess / mu + 1) - 1``.
         """
         mu = np.exp(np.clip(self.theta, np.log(_SMALLEST), LARGEST_THETA))
-        relative = np.where(
-            self.positive, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu
-        )
+        before = self.excess / mu
+        given_one = -np.expm1(-mu) * (before + 1.0) - 1.0
+        relative = np.where(self.positive, given_one, before)
         relative = self.possible * np.maximum(relative, 0.0)
         variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
-        return np.asarray(relative + others / self.other_votes**2)
+        return relative + others / self.other_votes**2
 
     def variance_of_scores(self, P: Array, V: Array) -> Array:
         """Variance of the log-odds due to the covariance V of the scores."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        elasticity = (
-            np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
-        )
-        derivatives = (
-            elasticity * self.means
-        )  # of the means in theta; the elasticity is that of their logarithms
+        # Derivatives of the logarithms of the means in theta, and of the means.
+        given_one = np.maximum(1.0 + mu - self.means, 0.0)
+        elasticity = self.possible * np.where(self.positive, given_one, 1.0)
+        derivatives: Array = elasticity * self.means
         found = np.empty_like(P)
         for j in range(P.shape[1]):
-            slope = (
-                -derivatives / self.other_votes[:, [j]]
-            )  # of the log-odds of label j in theta of every label
+            # Of the log-odds of label j in theta of every label.
+            slope = -derivatives / self.other_votes[:, [j]]
             slope[:, j] = elasticity[:, j]
             slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
             found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)
@@ -327,9 +316,10 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> B
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
     tail = 0.5 - 0.5 * coverage
-    a, b = size * m, size * (1.0 - m)
+    a = size * m
+    b = size * (1.0 - m)
     lower = betaincinv(a, b, tail)
-    return np.where(lower < 0.01, 0.0, lower), np.asarray(betaincinv(a, b, 1.0 - tail))
+    return np.where(lower < 0.01, 0.0, lower), betaincinv(a, b, 1.0 - tail)
 
 
 # lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this
@@ -352,8 +342,9 @@ def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> A
     array([0.333333])
     """
     p = np.clip(P, 1e-9, 1.0 - 1e-9)
-    a, b = concentration * (1.0 - p), concentration * p
-    return np.asarray(np.exp(betaln(a + n_raters, b) - betaln(a, b)))
+    a = concentration * (1.0 - p)
+    b = concentration * p
+    return np.exp(betaln(a + n_raters, b) - betaln(a, b))
 
 
 def find_concentration(P: Array, positive: float, n_raters: float) -> float:
@@ -371,13 +362,12 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     """
 
     def excess(log_concentration: float) -> float:
-        return (
-            positive
-            - 1.0
-            + float(probability_of_no_vote(P, n_raters, np.exp(log_concentration)).mean())
-        )
+        no_vote = probability_of_no_vote(P, n_raters, np.exp(log_concentration))
+        return positive - 1.0 + float(no_vote.mean())
 
-    lowest, highest = 1e-2, 1e4  # beyond which hardly anything changes
+    # Beyond these hardly anything changes.
+    lowest = 1e-2
+    highest = 1e4
     if excess(np.log(highest)) >= 0.0:
         return np.inf
     if excess(np.log(lowest)) <= 0.0:
@@ -400,9 +390,7 @@ def excess_variance(rate: Array, concentration: float | None) -> Array:
     concentration : float or None
         kappa; None if it is unknown.
     """
-    agreement = (
-        np.full_like(rate, _DEFAULT_OVERDISPERSION)
-        if concentration is None
-        else rate / concentration
-    )
-    return np.asarray(1.0 / exprel(-agreement))
+    agreement = np.full_like(rate, _DEFAULT_OVERDISPERSION)
+    if concentration is not None:
+        agreement = rate / concentration
+    return 1.0 / exprel(-agreement)
