@@ -14,13 +14,18 @@ from ldlearn.exceptions import InputError
 RowData = dict[str, Any]
 
 
+def given_row_data(**values: Any) -> RowData:
+    """The values that are not None, by name."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def validate_sample_weight(sample_weight: Any, X: Any) -> SampleWeight:
     """One non-negative number for each row of X, not all of them 0."""
     with raise_input_errors():
         checked = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not checked.any():  # an older scikit-learn lets that pass
         raise InputError("Sample weights must contain at least one non-zero number.")
-    return np.asarray(checked)
+    return checked
 
 
 def validate_groups(groups: Any, X: Any) -> Indices:
@@ -60,7 +65,7 @@ def log_raters(n_raters: Any, n: int) -> Array:
     if not valid.all():
         row = int(np.argmin(valid))
         raise InputError(f"n_raters must be positive and finite, got {counts[row]:g} at row {row}.")
-    return np.asarray(np.log(counts))
+    return np.log(counts)
 
 
 def _validate_mask(validation: Any, n: int) -> Mask:

@@ -75,9 +75,10 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     >>> Y = da.from_array(binarize(tweets.D[:600]), chunks=(200, -1))
     >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = DaskDLDL(beta=1.0, gamma=10.0).fit(X, Y)
-    ...     model.predict(X)  # nothing is computed yet
+    ...     predicted = model.predict(X)  # nothing is computed yet
+    ...     print(predicted.shape, predicted.chunksize)
     ...     model.to_local()  # the ordinary estimator
-    dask.array<concatenate, shape=(600, 9), dtype=float64, chunksize=(200, 9), chunktype=numpy.ndarray>
+    (600, 9) (200, 9)
     DLDL(beta=1.0, gamma=10.0)
     """
 
@@ -85,9 +86,8 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _check_block_params(self) -> None:
         if self.alpha > 0:
-            raise ParameterError(
-                "On Dask collections alpha must be 0: the graph needs all rows, which lie in blocks."
-            )
+            reason = "the graph needs all rows, which lie in blocks"
+            raise ParameterError(f"On Dask collections alpha must be 0: {reason}.")
         super()._check_block_params()
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]

@@ -18,6 +18,7 @@ from ldlearn.base.parameters import (
     Transformer,
     estimator_dataclass,
 )
+from ldlearn.base.row_data import given_row_data
 from ldlearn.core.graph import laplacian, neighbor_graph, similarity, subtract_offsets
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.prototypes import pseudo_distributions
@@ -293,7 +294,8 @@ class DLDL(LinearJointModel):
             with raise_input_errors():
                 model._validate_params()
             with config_context(transform_output="default"):
-                model._fit_rows(*model._validate_rows(X, y, row_data), work=work)
+                rows = model._validate_rows(X, y, given_row_data(**row_data))
+                model._fit_rows(*rows, work=work)
             model._warn_unless_converged()
             yield model
 
