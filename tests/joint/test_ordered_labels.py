@@ -95,7 +95,7 @@ def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypat
 
     monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
     splits = validation_splits(CentredMatrix(X), RowTargets(Y))
-    penalty, _ = hyperparameters.select_ordered_penalty(splits, beta=1.0, gamma=1.0, max_iter=2)
+    penalty, _ = hyperparameters._select_ordered_penalty(splits, beta=1.0, gamma=1.0, max_iter=2)
     assert penalty == expected
 
 

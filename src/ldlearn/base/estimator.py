@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from ldlearn._messages import suggest_name
 from ldlearn.base.errors import explain_overflow, raise_input_errors
 from ldlearn.base.output import set_output
-from ldlearn.base.row_data import ROW_DATA, RowData, given_row_data
+from ldlearn.base.row_data import ROW_DATA, RowData
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_labels_seen, label_names, label_order, split_observed
 from ldlearn.exceptions import InputError, ParameterError
@@ -168,13 +168,13 @@ class LabelEstimator(BaseEstimator):
         -------
         self
         """
-        given = given_row_data(
-            sample_weight=sample_weight,
-            degrees=degrees,
-            n_raters=n_raters,
-            groups=groups,
-            validation=validation,
-        )
+        given = {
+            "sample_weight": sample_weight,
+            "degrees": degrees,
+            "n_raters": n_raters,
+            "groups": groups,
+            "validation": validation,
+        }
         before = dict(self.__dict__)
         try:
             with raise_input_errors():
@@ -197,7 +197,8 @@ class LabelEstimator(BaseEstimator):
         self.label_names_ = label_names(y, T.shape[1])
         row_data = {}
         for name, value in given.items():
-            row_data[name] = self._check_row_data(name, value, features)
+            if value is not None:
+                row_data[name] = self._check_row_data(name, value, features)
         if T.dtype != bool:  # degrees, or labels some of which are unknown
             check_labels_seen(self.label_names_, np.isfinite(T).sum(axis=0))
             if self.__sklearn_tags__().unknown_labels:

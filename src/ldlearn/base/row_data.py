@@ -28,7 +28,7 @@ def validate_sample_weight(sample_weight: Any, X: Any) -> SampleWeight:
     return checked
 
 
-def validate_groups(groups: Any, X: Any) -> Indices:
+def _validate_groups(groups: Any, X: Any) -> Indices:
     """The number of each row's group; groups are any hashable values, numbered as they appear."""
     values = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     if len(values) != X.shape[0]:
@@ -80,6 +80,6 @@ ROW_DATA: dict[str, Callable[[Any, Any, Array], Array]] = {
     "sample_weight": lambda value, X, _: validate_sample_weight(value, X),
     "degrees": lambda value, X, names: check_some_degrees(value, names, X.shape[0]),
     "n_raters": lambda value, X, _: log_raters(value, X.shape[0]),
-    "groups": lambda value, X, _: validate_groups(value, X),
+    "groups": lambda value, X, _: _validate_groups(value, X),
     "validation": lambda value, X, _: _validate_mask(value, X.shape[0]),
 }

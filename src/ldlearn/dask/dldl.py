@@ -98,7 +98,15 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         rows: tuple[Any, Any] = columns, training
         if self.beta is None or self.gamma is None or self.ordered is True:
             rows = columns.selection_rows()
-        self._set_penalties(select_hyperparameters(*rows, **self._selection_options()))
+        selected = select_hyperparameters(
+            *rows,
+            beta=self.beta,
+            gamma=self.gamma,
+            ordered=self.ordered,
+            label_model=self.label_model,
+            max_iter=self.max_iter,
+        )
+        self._set_penalties(selected)
         # The initial value of unknown labels is their rate of positives.
         start = self._class_prototypes(training), positive_rates(*counts)
         degrees = training.runner.map_persist(

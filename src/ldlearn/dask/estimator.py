@@ -160,14 +160,13 @@ class DaskEstimator(LabelEstimator):
         return array_of_blocks(parts, X.chunks[0], (len(names),), kind)
 
     def _validate_rows(self, X: Any, y: Any, given: RowData) -> tuple[Any, Any, RowData]:
-        for name in given:
-            if name != "sample_weight":
+        for name, value in given.items():
+            if name != "sample_weight" and value is not None:
                 refuse_row_data(name)
         self._check_block_params()
         runner = BlockRunner(current_client(self.client))
         check_workers(runner.client)
-        weights = given.get("sample_weight")
-        training = tr.TrainingBlocks(runner, X, y, weights, self._block_model())
+        training = tr.TrainingBlocks(runner, X, y, given["sample_weight"], self._block_model())
         self.n_features_in_ = training.m
         if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 
-from ldlearn.base import Capabilities
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.errors import raise_input_errors
 from ldlearn.base.parameters import (
     NonNegative,
@@ -18,7 +18,6 @@ from ldlearn.base.parameters import (
     Transformer,
     estimator_dataclass,
 )
-from ldlearn.base.row_data import given_row_data
 from ldlearn.core.graph import laplacian, neighbor_graph, similarity, subtract_offsets
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.prototypes import pseudo_distributions
@@ -27,15 +26,16 @@ from ldlearn.core.targets import RowTargets, count_positives, fill_unknown, poss
 from ldlearn.joint.alternation import Alternation, Steps, alternate
 from ldlearn.joint.dldl_steps import DegreeRows, DegreeTerms, LocalSteps, SharedWork
 from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters
-from ldlearn.joint.linear_joint import LinearJointModel
+from ldlearn.joint.linear_joint import LinearPredictorMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit
+from ldlearn.uncertainty.intervals import IntervalMixin
 
 
 @estimator_dataclass
-class DLDL(LinearJointModel):
+class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them,
@@ -294,8 +294,7 @@ class DLDL(LinearJointModel):
             with raise_input_errors():
                 model._validate_params()
             with config_context(transform_output="default"):
-                rows = model._validate_rows(X, y, given_row_data(**row_data))
-                model._fit_rows(*rows, work=work)
+                model._fit_rows(*model._validate_rows(X, y, row_data), work=work)
             model._warn_unless_converged()
             yield model
 
@@ -319,8 +318,17 @@ class DLDL(LinearJointModel):
         positives = count_positives(Y, observed, sample_weight)
         self.n_votes_ = mean_positives(*positives, features.total)
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        options = self._selection_options()
-        self._set_penalties(select_hyperparameters(features, labels, groups, **options))
+        selected = select_hyperparameters(
+            features,
+            labels,
+            groups,
+            beta=self.beta,
+            gamma=self.gamma,
+            ordered=self.ordered,
+            label_model=self.label_model,
+            max_iter=self.max_iter,
+        )
+        self._set_penalties(selected)
         rows, start = self._initial_degrees(X, labels, G, degrees)
         steps = LocalSteps(features, rows, start, self._degree_terms(), self.gamma_, self.tol)
         found = self._alternate(steps, work.first_W)
@@ -333,10 +341,6 @@ class DLDL(LinearJointModel):
         self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
         self.gap_ = steps.gap
         self._keep_training_rows(X, labels, features, groups=groups)
-
-    def _selection_options(self) -> dict[str, Any]:
-        names = ("beta", "gamma", "ordered", "label_model", "max_iter")
-        return {name: getattr(self, name) for name in names}
 
     def _set_penalties(self, selected: Hyperparameters) -> None:
         self.alpha_ = float(self.alpha)

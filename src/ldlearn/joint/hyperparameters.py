@@ -64,7 +64,7 @@ def select_hyperparameters(
        nearly all rows have equally many of them.
     2. gamma minimises the held-out KL divergence to the target; beta maximises the mean
        intersection with it.
-    3. The penalty of ordered labels is selected given both: see `select_ordered_penalty`.
+    3. The penalty of ordered labels is selected given both: see `_select_ordered_penalty`.
 
     Five folds (fewer, if there are more than 1,000 rows) of at most 2,000 rows are used.
 
@@ -114,7 +114,7 @@ def select_hyperparameters(
         if splits:
             messages.append(f"beta={beta:.2g}: nearest to {target}")
     if ordered is True:
-        ordered, message = select_ordered_penalty(splits, beta, gamma, max_iter)
+        ordered, message = _select_ordered_penalty(splits, beta, gamma, max_iter)
         messages.append(message)
     summary = "; ".join(messages)
     if summary:
@@ -226,7 +226,7 @@ def _maximise_on_grid(function: Callable[[float], float], grid: tuple[float, ...
     return grid[best]
 
 
-def select_ordered_penalty(
+def _select_ordered_penalty(
     splits: list[Split], beta: float, gamma: float, max_iter: int
 ) -> tuple[float, str]:
     """The smallest penalty whose held-out likelihood is within one standard error of the best, and

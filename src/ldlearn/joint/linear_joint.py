@@ -1,33 +1,29 @@
-"""Joint models whose predictor is a softmax of linear scores, of features or of a map of them."""
+"""Predictors that are a softmax of linear scores, of the features or of a map of them."""
 
 from typing import Any, ClassVar
 
-from ldlearn.base import JointModel
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
-from ldlearn.uncertainty.intervals import IntervalMixin
 
 
-class LinearJointModel(IntervalMixin, JointModel):
-    """A joint model that predicts ``softmax(W x + b)``, x being the features or a map of them.
+class LinearPredictorMixin:
+    """Adds the prediction ``softmax(W x + b)`` to a joint model, x being the features or a map of
+    them.
 
-    ``_fit`` sets ``coef_``, ``intercept_``, ``feature_map_``, ``kappa_`` and ``n_votes_``, and
-    calls ``_keep_training_rows``, so that there are intervals.
+    ``_fit`` sets ``coef_``, ``intercept_`` and ``feature_map_``.
     """
 
     learned: ClassVar = {
-        "kappa_": "float",
-        "n_votes_": "float",
         "_offsets": "float (n_features) | None",
         "feature_map_": "any",
         "coef_": "float (n_labels, n_inputs)",
         "intercept_": "float (n_labels)",
-        "_posterior_state": "PosteriorState | None",
     }
 
     feature_map: Any
+    feature_map_: Any
     coef_: Array
     intercept_: Array
     _offsets: Array | None = None  # common to all rows, subtracted where distances are computed

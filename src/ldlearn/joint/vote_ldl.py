@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.output import wrap_output
 from ldlearn.base.parameters import (
     NonNegative,
@@ -21,16 +21,17 @@ from ldlearn.core.targets import RowTargets, count_positives
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
-from ldlearn.joint.linear_joint import LinearJointModel
+from ldlearn.joint.linear_joint import LinearPredictorMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
+from ldlearn.uncertainty.intervals import IntervalMixin
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
-class VoteLDL(LinearJointModel):
+class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets

@@ -78,7 +78,15 @@ class IntervalMixin:
     The posterior is computed for the first interval; until then the rows of the fit are kept in
     memory. Pickles and model files never hold the rows: only the posterior, if it was computed
     before (`compute_posterior`), which takes several times as long as the fit.
+
+    ``_fit`` sets ``kappa_`` and ``n_votes_``, and calls ``_keep_training_rows``.
     """
+
+    learned: ClassVar = {
+        "kappa_": "float",
+        "n_votes_": "float",
+        "_posterior_state": "PosteriorState | None",
+    }
 
     feature_map_: Any
     fit_intercept: bool

@@ -206,7 +206,7 @@ class VotePosterior:
             logP_links = [log_softmax(Z) for Z in self._scores(centred)]
             links = []
             for logP, rate in zip(logP_links, rates[:, rows, None], strict=True):
-                excess = excess_variance(np.exp(rate), concentration)
+                excess = _excess_variance(np.exp(rate), concentration)
                 links.append(_ConditionalVotes(logP + rate, possible[rows], positive[rows], excess))
             V = self.covariance.score_covariance(centred)
             of_scores = links[0].variance_of_scores(np.exp(logP_links[0]), V)
@@ -237,7 +237,7 @@ class _ConditionalVotes:
     theta: Array  # log of the expected votes before any label was seen
     possible: Mask  # labels that may have votes
     positive: Mask  # labels that have at least one
-    excess: float | Array  # variance of votes over that of Poisson votes: see `excess_variance`
+    excess: float | Array  # variance of votes over that of Poisson votes: see `_excess_variance`
 
     @cached_property
     def means(self) -> Array:
@@ -328,7 +328,7 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> B
 _DEFAULT_OVERDISPERSION = 0.3
 
 
-def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> Array:
+def _probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> Array:
     """Probability that no rater votes for a label of degree p: a ratio of Beta functions.
 
     ``E[(1 - q)^R]`` where q is Beta distributed with mean p; ``(1 - p)^R`` if raters do not agree.
@@ -336,9 +336,9 @@ def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> A
     Examples
     --------
     >>> import numpy as np
-    >>> probability_of_no_vote(np.array([0.5]), 1, 3.0)  # one rater
+    >>> _probability_of_no_vote(np.array([0.5]), 1, 3.0)  # one rater
     array([0.5])
-    >>> probability_of_no_vote(np.array([0.5]), 2, 2.0).round(6)  # q is uniform
+    >>> _probability_of_no_vote(np.array([0.5]), 2, 2.0).round(6)  # q is uniform
     array([0.333333])
     """
     p = np.clip(P, 1e-9, 1.0 - 1e-9)
@@ -362,7 +362,7 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     """
 
     def excess(log_concentration: float) -> float:
-        no_vote = probability_of_no_vote(P, n_raters, np.exp(log_concentration))
+        no_vote = _probability_of_no_vote(P, n_raters, np.exp(log_concentration))
         return positive - 1.0 + float(no_vote.mean())
 
     # Beyond these hardly anything changes.
@@ -375,7 +375,7 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     return float(np.exp(brentq(excess, np.log(lowest), np.log(highest), xtol=1e-6)))
 
 
-def excess_variance(rate: Array, concentration: float | None) -> Array:
+def _excess_variance(rate: Array, concentration: float | None) -> Array:
     """Variance of the shares of votes over that of Poisson votes with the same probability of a
     positive label.
 
