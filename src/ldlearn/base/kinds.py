@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -84,7 +84,7 @@ class Enhancer(LabelEstimator):
     ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
     """
 
-    learned: ClassVar = {"label_distributions_": "float (n_samples, n_labels)"}
+    learned = {"label_distributions_": "float (n_samples, n_labels)"}
 
     kind = "enhancer"
     label_distributions_: Array
@@ -131,7 +131,7 @@ class JointModel(Enhancer):
     votes.
     """
 
-    learned: ClassVar = {
+    learned = {
         "votes_per_row_": "float",
         "_total_weight": "float",
         "_fitted_rows": "int (n_fitted) | None",  # of n_samples

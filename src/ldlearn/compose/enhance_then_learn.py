@@ -1,6 +1,6 @@
 """EnhanceThenLearn: the two-step baseline as one estimator."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from sklearn.base import clone
 from sklearn.utils import TargetTags
@@ -54,13 +54,13 @@ class EnhanceThenLearn(JointModel):
     array([[0.5, 0.5]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "enhancer_": "any",
         "learner_": "any",
     }
 
     can_enhance = False
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"learner": SABFGS(max_iter=20)},)
+    _test_params = ({"learner": SABFGS(max_iter=20)},)
 
     enhancer: Annotated[Any, HasMethods("fit_enhance")] | None = None
     learner: Annotated[Any, HasMethods(["fit", "predict"])] | None = None

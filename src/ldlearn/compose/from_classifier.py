@@ -1,7 +1,7 @@
 """FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1
 labels."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ class FromClassifier(JointModel):
     (3, 5)
     """
 
-    learned: ClassVar = {
+    learned = {
         "kappa_": "float",
         "n_votes_": "float",
         "varied_": "int (n_varied)",
@@ -115,7 +115,7 @@ class FromClassifier(JointModel):
     }
 
     is_baseline = True
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         {},
         {"classifier": LogisticRegression(), "link": "votes"},
         {"classifier": LogisticRegression(), "zeros": "less"},
@@ -269,7 +269,7 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are
     likeliest."""
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_features)",
         "intercept_": "float",
         "C_": "float",

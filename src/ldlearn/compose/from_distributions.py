@@ -1,7 +1,7 @@
 """FromDistributions: the experiment on known distributions, without a leak."""
 
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
@@ -76,16 +76,14 @@ class FromDistributions(Learner):
     {'estimator__beta': 0.3}
     """
 
-    learned: ClassVar = {
+    learned = {
         "estimator_": "any",
         "label_distributions_": "float (n_samples, n_labels)",
     }
 
     # The inner estimator recovers the degrees of all rows, also of those that do not count.
     _omits_zero_weights = False
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"estimator": DLDL(beta=10.0, gamma=1.0)},
-    )
+    _test_params = ({"estimator": DLDL(beta=10.0, gamma=1.0)},)
 
     estimator: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
     threshold: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.01

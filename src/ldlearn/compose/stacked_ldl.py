@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import optimize
@@ -132,7 +132,7 @@ class StackedLDL(JointModel):
     ['linear', 'networks']
     """
 
-    learned: ClassVar = {
+    learned = {
         "members_": "any",
         "member_weights_": "float (n_members)",
         "beta_": "float",
@@ -141,7 +141,7 @@ class StackedLDL(JointModel):
         "selection_summary_": "str",
     }
 
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         {
             "members": [
                 ("linear", SABFGS()),

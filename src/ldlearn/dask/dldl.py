@@ -1,7 +1,7 @@
 """DLDL on Dask collections: the same problem, solved by the same steps, over rows in blocks."""
 
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     DLDL(beta=1.0, gamma=10.0)
     """
 
-    _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_", "gap_")
+    _row_attributes = ("label_distributions_", "gap_")
 
     def _check_block_params(self) -> None:
         if self.alpha > 0:

@@ -1,6 +1,6 @@
 """VoteLDL on Dask collections: the likelihood of 0/1 labels, summed over rows in blocks."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         Number of rounds over all blocks.
     """
 
-    _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_",)
+    _row_attributes = ("label_distributions_",)
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Any:
         """Recover the degrees of new rows from their logical labels, lazily.

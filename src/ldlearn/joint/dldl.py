@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -201,7 +201,7 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
            [0.01, 0.99]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "graph_": "csr (n_fitted, n_fitted) | None",
         "sigma_": "float | None",
         "_index": "NearestNeighbors | None",
@@ -218,7 +218,7 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
 
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         # Penalties are selected here; where they are given, a fit takes a tenth of the time.
         {"max_iter": 2},
         {

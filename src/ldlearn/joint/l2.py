@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -137,7 +137,7 @@ class L2(JointModel):
            [0.07, 0.93]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
         "scores_": "float (n_fitted, n_labels)",

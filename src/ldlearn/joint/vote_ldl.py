@@ -1,6 +1,6 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -130,7 +130,7 @@ class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "_fitted_with_raters": "bool",
         "_typical_offset": "float",
         "gamma_": "float",
@@ -138,7 +138,7 @@ class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     }
 
     _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         {},
         {"gamma": 0.5, "fit_intercept": False},
         {"gamma": 0.5, "feature_map": "rbf"},

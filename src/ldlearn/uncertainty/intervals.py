@@ -63,7 +63,7 @@ class PosteriorState:
     """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number
     of rows."""
 
-    learned: ClassVar = {
+    learned = {
         "posterior": "VotePosterior | None",
         "leverage": "LeverageModel",
     }

@@ -1,7 +1,7 @@
 """Leverages of rows: how far they are from the training rows, relative to their scatter."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class LeverageModel:
     array([False,  True])
     """
 
-    learned: ClassVar = {
+    learned = {
         "mean": "float (n_features)",
         "scale": "float (n_features)",
         "basis": "float (n_features, n_features) | None",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -34,7 +34,7 @@ class KroneckerCovariance:
     variance holds.
     """
 
-    learned: ClassVar = {
+    learned = {
         "scale": "float (n_inputs)",
         "basis": "float (n_inputs, n_basis) | None",
         "variances": "float (n_basis, n_directions)",
@@ -81,7 +81,7 @@ class KroneckerCovariance:
 class FullCovariance:
     """Covariance of coefficients and intercepts without an approximation."""
 
-    learned: ClassVar = {"matrix": "float (n_rows, n_labels, n_rows, n_labels)"}
+    learned = {"matrix": "float (n_rows, n_labels, n_rows, n_labels)"}
 
     # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
     matrix: Array
@@ -112,7 +112,7 @@ class VotePosterior:
     that a model file can hold it.
     """
 
-    learned: ClassVar = {
+    learned = {
         "mean": "float (n_inputs)",
         "coefs": "float (n_links, n_inputs, n_labels)",
         "intercepts": "float (n_links, n_labels)",

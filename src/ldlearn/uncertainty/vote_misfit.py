@@ -2,7 +2,7 @@
 independent rows."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +33,7 @@ class Misfit:
     """Evidence against the vote model as z-scores: about standard normal, or smaller, if the
     assumption holds."""
 
-    learned: ClassVar = {
+    learned = {
         "nonlinear": "float",
         "varying_raters": "float",
         "dependent_rows": "float",
