@@ -1,6 +1,6 @@
 """DLDL on Dask collections: the same problem, solved by the same steps, over rows in blocks."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,11 +95,9 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         counts = training.count_positives(self.label_names_)
         self.n_votes_ = mean_positives(*counts, training.total)
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        rows: tuple[Any, Any] = columns, training
-        if self.beta is None or self.gamma is None or self.ordered is True:
-            rows = columns.selection_rows()
+        needed = self.beta is None or self.gamma is None or self.ordered is True
         selected = select_hyperparameters(
-            *rows,
+            *columns.selection_rows(needed),
             beta=self.beta,
             gamma=self.gamma,
             ordered=self.ordered,
@@ -113,9 +111,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
             _initial_degrees, training.X, training.targets, common=start
         )
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
-        W = self._alternate(steps).W
-        self.coef_ = W.coef.T
-        self.intercept_ = W.intercept
+        self._alternate(steps)
         self.graph_ = self.sigma_ = self._index = None
         self._set_degrees(training, _add_prediction, training.X, steps.D)
         gaps = [block.step.gap for block in steps.D]
@@ -138,26 +134,22 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         return sums / positive_or_one(counts)[:, None]
 
 
+@dataclass
 class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
-    def __init__(
-        self, features: BlockMatrix, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
-    ) -> None:
-        self.features = features
-        self.D = D
-        self.degree_terms = degree_terms
-        self.gamma = gamma
-        self.tol = tol
-        self.targets = features.training.targets
-        self.runner = features.training.runner
-        self.total = features.total
+    features: BlockMatrix
+    D: Any
+    degree_terms: DegreeTerms
+    gamma: float
+    tol: float
 
     def terms(self) -> float:
-        (value,) = self.runner.map_sum(
+        training = self.features.training
+        (value,) = training.runner.map_sum(
             lambda D, targets, terms: [terms.value(D.values, _degree_rows(targets))],
             self.D,
-            self.targets,
+            training.targets,
             common=self.degree_terms,
         )
         return value
@@ -167,17 +159,18 @@ class _BlockSteps:
         return minimize_softmax(objective, l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
+        training = self.features.training
         # Blocks centre their features, and so need the intercept at the mean.
         centred = W.intercept + self.features.mean @ W.coef
         coefficients = Coefficients(self.features.columns, W.coef, centred)
-        self.D = self.runner.map_persist(
+        self.D = training.runner.map_persist(
             _update_degrees,
             self.features.blocks,
-            self.targets,
+            training.targets,
             self.D,
             common=(self.degree_terms, coefficients, self.tol),
         )
-        steps = self.runner.map_compute(
+        steps = training.runner.map_compute(
             lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D
         )
         return DegreeStep(

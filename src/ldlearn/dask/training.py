@@ -33,8 +33,8 @@ class TrainingBlocks:
         float64 or float32.
     sums : ndarray of shape (n_features,)
         Unweighted sums of the columns of X.
-    has_unknown, has_weights : bool
-        Whether some labels are unknown, and whether there are sample weights.
+    has_weights : bool
+        Whether there are sample weights.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TrainingBlocks:
         weights = align_weights(X, sample_weight)
         targets = runner.map_persist(_validate_targets, X_blocks, of_y, weights, common=checks)
         described = runner.map_compute(_describe_block, X_blocks, targets)
-        rows, problems, sums, unknown, totals = zip(*described, strict=True)
+        rows, problems, sums, totals = zip(*described, strict=True)
         lengths = np.array(rows)
         for k, problem in enumerate(problems):
             if problem:
@@ -65,7 +65,6 @@ class TrainingBlocks:
         self.targets = [targets[k] for k in filled]
         self.lengths = lengths[filled]
         self.sums = np.sum(sums, axis=0)
-        self.has_unknown = any(unknown)
         self.n = int(lengths.sum())
         self.total = float(sum(totals))
 
@@ -174,13 +173,11 @@ def _check_weights(sample_weight: Any) -> SampleWeight:
     return weights
 
 
-def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:
-    """Number of rows, error message, column sums, whether labels are unknown, and the sum of the
-    sample weights."""
+def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, float]:
+    """Number of rows, error message, column sums, and the sum of the sample weights."""
     if isinstance(targets, str):
-        return len(X), targets, np.zeros(X.shape[1]), False, 0.0
-    total = float(targets.row_weights().sum())
-    return len(X), "", column_sums(X)[1], targets.observed is not None, total
+        return len(X), targets, np.zeros(X.shape[1]), 0.0
+    return len(X), "", column_sums(X)[1], float(targets.row_weights().sum())
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types

@@ -69,22 +69,13 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self._fitted_with_raters = False
         self._typical_offset = 0.0
         columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
-        rows: tuple[Any, Any] = columns, training
-        if self.gamma is None:
-            rows = columns.selection_rows()
-        self.gamma_ = self._select_gamma(*rows)
+        self.gamma_ = self._select_gamma(*columns.selection_rows(needed=self.gamma is None))
         counts = training.count_positives(self.label_names_)
         votes = _BlockVotes(columns, *counts)
         fit = minimize_votes(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        self.coef_ = fit.coef.T
-        self.intercept_ = fit.intercept
-        self.lambda_ = float(np.exp(fit.log_rate))
+        self._set_fit(columns, fit)
         self.n_votes_ = mean_positives(*counts, training.total)
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        self.objective_ = fit.loss
-        self.objective_path_ = fit.path
-        self.converged_ = fit.converged
-        self.n_iter_ = fit.n_iter
         self._set_degrees(training, _recover_from_votes, columns.blocks, training.targets)
 
 

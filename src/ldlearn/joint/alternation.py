@@ -11,6 +11,7 @@ import numpy as np
 
 from ldlearn.core.simplex import Array
 from ldlearn.joint.dldl_steps import DegreeStep
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_regression import SoftmaxFit
 
 _log = logging.getLogger(__name__)
@@ -22,8 +23,8 @@ class Steps(Protocol):
     D: Any  # the current degrees
 
     @property
-    def total(self) -> float:
-        """Sum of the sample weights."""
+    def features(self) -> CentredMatrix:
+        """What W multiplies."""
 
     def terms(self) -> float:
         """The terms of the objective in D alone, at D."""
@@ -75,9 +76,8 @@ def alternate(
         # rate).
         rate = D.change / max(last_change, tol)
         limit = np.sqrt(tol) * max(1.0 - rate, np.sqrt(tol))
-        converged = bool(
-            n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= limit
-        )
+        smallest_gain = tol * steps.features.total
+        converged = bool(n_iter > 1 and path[-3] - path[-1] <= smallest_gain and D.change <= limit)
         last_change = D.change
         if converged or n_iter == max_iter:
             break

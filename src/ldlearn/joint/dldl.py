@@ -23,7 +23,7 @@ from ldlearn.core.negative_labels import concentration, mean_positives, mix_with
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, count_positives, fill_unknown, possible_labels
-from ldlearn.joint.alternation import Alternation, Steps, alternate
+from ldlearn.joint.alternation import Steps, alternate
 from ldlearn.joint.dldl_steps import DegreeRows, DegreeTerms, LocalSteps, SharedWork
 from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters
 from ldlearn.joint.linear_joint import LinearPredictorMixin
@@ -59,7 +59,8 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     ----------
     alpha : float, default=0.0
         Penalty of the graph term. 0 omits the graph; where it helped, it did so little, with 0.01
-        to 0.1.
+        to 0.1. With a graph the fitted model, its pickles and its model files hold the features of
+        the training rows, because `enhance` looks for neighbours among them.
     beta : float, default=None
         Penalty of ``|D|^2``: large values make the degrees of the positive labels of a row more
         equal. None selects it from the 0/1 labels alone: the one whose degrees have the largest
@@ -331,10 +332,7 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         self._set_penalties(selected)
         rows, start = self._initial_degrees(X, labels, G, degrees)
         steps = LocalSteps(features, rows, start, self._degree_terms(), self.gamma_, self.tol)
-        found = self._alternate(steps, work.first_W)
-        work.first_W = found.first_W
-        coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
-        self.coef_ = coef.T
+        work.first_W = self._alternate(steps, work.first_W)
         D = steps.D
         if sparse.issparse(D):  # degrees of many labels are large: they take the precision of X
             D = D.astype(features.original.X.dtype).toarray()
@@ -346,10 +344,13 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         self.alpha_ = float(self.alpha)
         self.beta_, self.gamma_, self.ordered_, self.selection_summary_ = selected
 
-    def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> Alternation:
+    def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> SoftmaxFit:
+        """Algorithm 2; returns the first W-step, for other fits to start from."""
         found = alternate(
             steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=start
         )
+        coef, self.intercept_ = steps.features.to_original(found.W.coef, found.W.intercept)
+        self.coef_ = coef.T
         self.objective_path_ = found.objective_path
         self.objective_ = float(found.objective_path[-1])
         self.n_newton_ = found.n_newton
@@ -357,7 +358,7 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         self.coef_gap_ = found.W.gap
         self.steps_converged_ = found.steps_converged
         self.converged_ = found.converged
-        return found
+        return found.first_W
 
     def _degree_terms(self) -> DegreeTerms:
         return DegreeTerms(self.beta_, self.ordered_)

@@ -61,8 +61,8 @@ def second_difference_penalty(n_labels: int) -> Array:
     ... )
     (0.0, 5.0)
     """
-    S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
-    return np.asarray(S.T @ S)
+    S = np.diff(np.eye(n_labels), n=2, axis=0)
+    return S.T @ S
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,6 @@ class LocalSteps:
     gamma: float
     tol: float
     gap: Array = field(init=False)
-
-    @property
-    def total(self) -> float:
-        """See `Steps.total`."""
-        return self.features.total
 
     def terms(self) -> float:
         """See `Steps.terms`."""

@@ -25,7 +25,7 @@ from ldlearn.joint.linear_joint import LinearPredictorMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.solvers.vote_regression import vote_regression
+from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 from ldlearn.uncertainty.intervals import IntervalMixin
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
@@ -255,21 +255,24 @@ class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        self.lambda_ = float(np.exp(fit.log_rate))
+        self._set_fit(features, fit)
         n_positives = mean_positives(*count_positives(Y, observed, sample_weight), features.total)
         self.n_votes_ = n_positives if n_raters is None else float(np.exp(self._typical_offset))
         self.kappa_ = concentration(self.zeros, self.n_votes_)
         if n_raters is not None and self.zeros == "less":
             P = softmax(fit.scores).astype(np.float64)
             self.kappa_ = min(find_concentration(P, n_positives / Y.shape[1], self.n_votes_), 1e4)
+        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
+        self._keep_training_rows(X, labels, features, offset, groups)
+
+    def _set_fit(self, features: CentredMatrix, fit: VoteFit) -> None:
         coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
         self.coef_ = coef.T
+        self.lambda_ = float(np.exp(fit.log_rate))
         self.objective_ = fit.loss
         self.objective_path_ = fit.path
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
-        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
-        self._keep_training_rows(X, labels, features, offset, groups)
 
     def _select_gamma(
         self, features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
