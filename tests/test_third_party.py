@@ -245,7 +245,7 @@ class ValidMethod(Enhancer):
 
 
 class WithoutTuple(ValidMethod):
-    _test_params = [{}]  # noqa: RUF012
+    _test_params = [{}]
 
 
 class WithoutConstraint(ValidMethod):

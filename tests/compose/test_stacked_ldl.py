@@ -34,7 +34,7 @@ class Spy(BaseEstimator):
     """A member that stores what it is fitted on and predicts equal degrees for rows that it was
     fitted on."""
 
-    seen: list = []  # noqa: RUF012
+    seen: list = []
 
     def fit(self, X, y, sample_weight=None):
         self.X_, self.y_, self.weights_ = X, y, sample_weight
@@ -338,7 +338,7 @@ def test_default_members_with_and_without_lightgbm(data, monkeypatch):
 class SmallBoosted(BoostedLDL):
     """Stores which rows were given to it."""
 
-    seen: list = []  # noqa: RUF012
+    seen: list = []
 
     def __init__(self, target="votes", n_estimators=2):
         super().__init__(target=target, n_estimators=n_estimators, min_samples_leaf=2)
