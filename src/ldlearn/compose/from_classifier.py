@@ -185,7 +185,9 @@ class FromClassifier(JointModel):
         else:
             P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
         P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
-        return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
+        if self.link == "votes":
+            P = -np.log1p(-P)
+        return normalize_rows(P)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         P = self._predict(X)
@@ -240,7 +242,9 @@ def _takes_several_labels(classifier: Any) -> bool:
 def _weights_name(classifier: Any) -> str | None:
     """By which name ``fit`` takes sample weights, if it does."""
     final, prefix = _final_estimator(classifier)
-    return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
+    if not has_fit_parameter(final, "sample_weight"):
+        return None
+    return f"{prefix}sample_weight"
 
 
 def _single_label_probabilities(classifier: Any, X: Any) -> NDArray[np.float64]:
@@ -262,7 +266,9 @@ def _positive_probabilities(probabilities: Any) -> NDArray[np.float64]:
 def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
     """The classifier that other methods are compared with: votes if 0 means none, probabilities if
     it means less."""
-    return FromClassifier(link="votes") if zeros == "none" else FromClassifier(zeros=zeros)
+    if zeros == "none":
+        return FromClassifier(link="votes")
+    return FromClassifier(zeros=zeros)
 
 
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):

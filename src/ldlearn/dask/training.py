@@ -234,7 +234,8 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
     Unknown lengths are not computed here: whether blocks have equally many rows is checked when
     they are computed.
     """
-    chunks, others = _row_chunks(X), _row_chunks(y)
+    chunks = _row_chunks(X)
+    others = _row_chunks(y)
     if chunks and others and chunks != others:
         if sum(chunks) != sum(others):
             sizes = f"X has {sum(chunks)} rows and {name} has {sum(others)}"

@@ -1,8 +1,6 @@
 """DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on
 a cluster."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,9 +1,7 @@
 """The steps of DLDL's alternation: degrees given the predictor, and both on rows in memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -32,12 +30,15 @@ class DegreeRows:
     sample_weight: SampleWeight | None = None
     fixed: Mask | None = None  # rows whose degrees are given and stay as they start
 
-    def take(self, rows: Mask) -> DegreeRows:
+    def take(self, rows: Mask) -> Self:
         """Some of the rows, and the graph among them."""
         G = self.laplacian
         if G is not None:
             G = G[rows][:, rows]
-        return DegreeRows(self.support[rows], G, take_rows(self.sample_weight, rows))
+        weights = take_rows(self.sample_weight, rows)
+        return replace(
+            self, support=self.support[rows], laplacian=G, sample_weight=weights, fixed=None
+        )
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,10 @@ class DegreeTerms:
         if Q is not None:
             values = values + D * (D @ Q)
         w = rows.sample_weight
-        if w is not None:
-            values *= np.repeat(w, np.diff(D.indptr)) if sparse.issparse(D) else w[:, None]
+        if w is not None and sparse.issparse(D):
+            values *= np.repeat(w, np.diff(D.indptr))
+        elif w is not None:
+            values *= w[:, None]
         total = float(values.sum())
         if rows.laplacian is not None:
             total += float(np.vdot(D, rows.laplacian @ D))

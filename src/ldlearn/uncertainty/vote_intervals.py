@@ -4,11 +4,9 @@
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -62,7 +60,7 @@ class KroneckerCovariance:
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
         return V + self.intercept
 
-    def times(self, factor: float) -> KroneckerCovariance:
+    def times(self, factor: float) -> Self:
         """A multiple of the covariance."""
         return replace(
             self,
@@ -93,9 +91,9 @@ class FullCovariance:
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
         return np.einsum("njkl,nk->njl", half, rows, optimize=True)
 
-    def times(self, factor: float) -> FullCovariance:
+    def times(self, factor: float) -> Self:
         """A multiple of the covariance."""
-        return FullCovariance(self.matrix * self.matrix.dtype.type(factor))
+        return replace(self, matrix=self.matrix * self.matrix.dtype.type(factor))
 
     @property
     def numbers_per_row(self) -> int:
