@@ -40,8 +40,7 @@ def require_memory(n_bytes: float, purpose: str, instead: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(
-            f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; "
-            f"{instead}."
+            f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; {instead}."
         )
 
 
@@ -129,18 +128,20 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     """
     count = _useful_threads(items)
     if count == 1:  # saves 5 microseconds, which count for small data
-        rows: Iterable[Sequence[Any]] = map(function, items)
-    else:
-        # One partial sum per thread, not per item, exists at a time.
-        parts = [items[k::count] for k in range(count)]
-        rows = in_threads(lambda part: sum_in_threads(function, part), parts)
+        return _sum_elementwise(map(function, items))
+    # One partial sum per thread, not per item, exists at a time.
+    parts = [items[k::count] for k in range(count)]
+    return _sum_elementwise(in_threads(lambda part: _sum_elementwise(map(function, part)), parts))
+
+
+def _sum_elementwise(rows: Iterable[Sequence[Any]]) -> list[Any]:
     total: list[Any] = []
     for row in rows:
         if not total:
             total = list(row)
             continue
-        for k, term in enumerate(row):
-            total[k] += term
+        for k, part in enumerate(row):
+            total[k] += part
     return total
 
 
