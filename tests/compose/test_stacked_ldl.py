@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from ldlearn import DLDL, MLPLDL, SABFGS, BoostedLDL, StackedLDL, VoteLDL
 from ldlearn.compose import stacked_ldl
-from ldlearn.compose.stacked_ldl import degree_loss, minimize_on_simplex, vote_loss
+from ldlearn.compose.stacked_ldl import _degree_loss, _minimize_on_simplex, _vote_loss
 from ldlearn.core.votes import profile_log_rate
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
@@ -53,7 +53,7 @@ def inner(monkeypatch):
     so on."""
     Spy.seen.clear()
     given = {}
-    for name in ("vote_loss", "degree_loss"):
+    for name in ("_vote_loss", "_degree_loss"):
         real = getattr(stacked_ldl, name)
         monkeypatch.setattr(
             stacked_ldl,
@@ -107,7 +107,7 @@ def test_step_2_members_learn_degrees_or_labels_in_folds(data, inner):
     assert sorted(held_out) == list(range(60))  # each row once
     # No out-of-fold prediction comes from a model that was fitted on the row.
     np.testing.assert_allclose(
-        inner["vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1))
+        inner["_vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1))
     )
     assert set(model.members_) == {"linear", "spy"}
     Spy.seen.clear()
@@ -146,10 +146,10 @@ def test_step_2_the_models_of_the_folds_are_averaged(data):
 
 def test_step_3_neutral_degrees_are_half_d_step_and_half_expected_votes(data, inner):
     StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
-    P, N, _ = inner["degree_loss"]
+    P, N, _ = inner["_degree_loss"]
     p, Y = P.mean(axis=0), np.asarray(data.Y, dtype=bool)
     rate = np.exp(profile_log_rate(np.log(p), Y))
-    assert inner["vote_loss"][2] == pytest.approx(profile_log_rate(np.log(P.mean(axis=0)), Y))
+    assert inner["_vote_loss"][2] == pytest.approx(profile_log_rate(np.log(P.mean(axis=0)), Y))
     votes = Y * rate * p / (1.0 - np.exp(-rate * p))
     for i in range(4):
         half = votes[i] / votes[i].sum() / 2.0
@@ -159,8 +159,8 @@ def test_step_3_neutral_degrees_are_half_d_step_and_half_expected_votes(data, in
 def test_step_4_weights_are_the_average_of_two_optima(data, inner):
     members = [("flat", SABFGS(l2=10.0)), ("sharp", SABFGS(l2=1e-4))]
     model = StackedLDL(members=members, teacher=TEACHER).fit(data.X, data.Y)
-    P, Y, log_rate, _ = inner["vote_loss"]
-    N = inner["degree_loss"][1]
+    P, Y, log_rate, _ = inner["_vote_loss"]
+    N = inner["_degree_loss"][1]
     first = np.linspace(0.0005, 0.9995, 1000)
     mixtures = [w * P[0] + (1.0 - w) * P[1] for w in first]
     likelihood = [
@@ -182,30 +182,30 @@ def test_step_4_gradients_agree_with_finite_differences(weighted):
     Y, w = rng.random((8, 4)) < 0.5, rng.dirichlet(np.ones(3))
     rows = rng.uniform(0.5, 2.0, size=8) if weighted else None
     cells = rows[:, None] * (rng.random((8, 4)) < 0.8) if weighted else None
-    for loss in (vote_loss(P, Y, 0.5, cells), degree_loss(P, N, rows)):
+    for loss in (_vote_loss(P, Y, 0.5, cells), _degree_loss(P, N, rows)):
         assert check_grad(lambda w, f=loss: f(w)[0], lambda w, f=loss: f(w)[1], w) < 1e-6
 
 
 def test_minimize_on_simplex_finds_vertices_and_inner_points():
     for target in np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]]):
-        found = minimize_on_simplex(lambda w, t=target: ((w - t) @ (w - t), 2.0 * (w - t)), 3)
+        found = _minimize_on_simplex(lambda w, t=target: ((w - t) @ (w - t), 2.0 * (w - t)), 3)
         np.testing.assert_allclose(found, target, atol=1e-5)
     np.testing.assert_allclose(
-        minimize_on_simplex(lambda w: (w[1], np.array([0.0, 1.0])), 2), [1.0, 0.0], atol=1e-9
+        _minimize_on_simplex(lambda w: (w[1], np.array([0.0, 1.0])), 2), [1.0, 0.0], atol=1e-9
     )
-    np.testing.assert_array_equal(minimize_on_simplex(lambda w: (0.0, np.zeros(1)), 1), [1.0])
+    np.testing.assert_array_equal(_minimize_on_simplex(lambda w: (0.0, np.zeros(1)), 1), [1.0])
 
 
 def test_step_4_the_first_member_outweighs_others_that_are_hardly_better(data):
     """Without evidence: nearly all labels are positive, so that likelihoods hardly differ."""
     P = np.random.default_rng(0).dirichlet(np.full(4, 5.0), size=(3, 60))
     Y = np.ones((60, 4), dtype=bool)
-    assert minimize_on_simplex(vote_loss(P, Y, 5.0, None), 3)[0] > 0.7
+    assert _minimize_on_simplex(_vote_loss(P, Y, 5.0, None), 3)[0] > 0.7
 
 
 def test_step_5_recovery_is_the_d_step_given_the_mixture(data, inner):
     model = StackedLDL(members=PLAIN, teacher=TEACHER).fit(data.X, data.Y)
-    out_of_fold = np.tensordot(model.member_weights_, inner["vote_loss"][0], axes=1)
+    out_of_fold = np.tensordot(model.member_weights_, inner["_vote_loss"][0], axes=1)
     X = data.X[:4] + 0.1
     enhanced, predicted = model.enhance(X, data.Y[:4]), model.predict(X)
     for i in range(4):
@@ -226,7 +226,7 @@ def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
     np.testing.assert_array_equal(model.predict(data.X), none.predict(data.X))
     w = 2.0 / (2.0 + data.Y.sum(axis=1).mean())
     Y = np.asarray(data.Y, dtype=bool)
-    mixture = np.tensordot(model.member_weights_, inner["vote_loss"][0], axes=1)
+    mixture = np.tensordot(model.member_weights_, inner["_vote_loss"][0], axes=1)
     X = data.X[:4] + 0.1
     enhanced, predicted = model.enhance(X, data.Y[:4]), model.predict(X)
     for i in range(4):
@@ -266,7 +266,7 @@ def test_members_are_trained_on_a_sample_of_many_rows(data, inner):
     # Rows that are not in the sample are predicted, too, and by models that were not fitted on
     # them.
     np.testing.assert_allclose(
-        inner["vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1))
+        inner["_vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1))
     )
     assert model.label_distributions_.shape == (60, 4)
 

@@ -467,7 +467,7 @@ def test_both_fits_run_the_same_alternation(rows, client, monkeypatch):
     monkeypatch.setattr("ldlearn.joint.dldl.alternate", spy)
     DLDL(**GIVEN).fit(*rows)
     ld.DaskDLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
-    assert calls == [("_LocalSteps", 1), ("_BlockSteps", 1)]
+    assert calls == [("LocalSteps", 1), ("_BlockSteps", 1)]
 
 
 def test_methods_for_rows_in_memory_raise(rows, fitted):

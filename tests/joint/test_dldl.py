@@ -447,6 +447,12 @@ def test_fit_path_shares_graph_features_and_first_step(monkeypatch):
     assert (first.beta_, second.beta_) == (0.1, 1.0)
 
 
+def test_unknown_keyword_of_fit_path_raises():
+    X, _, Y = make_problem()
+    with pytest.raises(TypeError, match="raters"):
+        list(DLDL().fit_path(X, Y, [{"beta": 1.0}], raters=3))
+
+
 def test_fit_path_accepts_any_parameter():
     X, _, Y = make_problem()
     points = [{"alpha": 0.1, "n_neighbors": k} for k in (2, 6)]

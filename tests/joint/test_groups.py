@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
-from ldlearn.base.row_data import validate_groups
+from ldlearn.base.row_data import _validate_groups
 from ldlearn.exceptions import InputError
 from ldlearn.learning import SABFGS, MeanLDL
 from ldlearn.solvers.centred_matrix import CentredMatrix
@@ -68,9 +68,9 @@ def test_groups_are_hashable_values():
     X = np.zeros((4, 1))
     expected = [0, 1, 0, 2]
     for groups in (["a", "b", "a", "c"], np.array([5.0, 1.0, 5.0, 7.0]), [(1, 2), "x", (1, 2), 3]):
-        assert validate_groups(groups, X).tolist() == expected
+        assert _validate_groups(groups, X).tolist() == expected
     assert (
-        validate_groups(pd.Series(["a", "b", "a", "c"], dtype="category"), X).tolist() == expected
+        _validate_groups(pd.Series(["a", "b", "a", "c"], dtype="category"), X).tolist() == expected
     )
     for groups in (
         [1, 2, None, 3],
@@ -80,6 +80,6 @@ def test_groups_are_hashable_values():
         np.ones((4, 2)),
     ):
         with pytest.raises(InputError, match=r"groups.*row [02]"):
-            validate_groups(groups, X)
+            _validate_groups(groups, X)
     with pytest.raises(InputError, match="one value for each of the 4 rows, got 3"):
-        validate_groups([1, 2, 3], X)
+        _validate_groups([1, 2, 3], X)

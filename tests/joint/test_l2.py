@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ldlearn.core.reconstruction import local_grams, nearest_rows, simplex_weights, weights_to_csr
 from ldlearn.core.simplex import softmax
 from ldlearn.joint import L2
-from ldlearn.joint.l2 import _Rows, propagated_labels, squared_error
+from ldlearn.joint.l2 import _propagated_labels, _Rows, _squared_error
 from ldlearn.metrics import intersection
 
 
@@ -37,11 +37,11 @@ def test_gradient_of_the_squared_error():
     for _ in range(3):
         start = rng.normal(size=D.size)
         error = check_grad(
-            lambda v: squared_error(v.reshape(D.shape), D + 0.3)[0],
-            lambda v: squared_error(v.reshape(D.shape), D + 0.3)[1].ravel(),
+            lambda v: _squared_error(v.reshape(D.shape), D + 0.3)[0],
+            lambda v: _squared_error(v.reshape(D.shape), D + 0.3)[1].ravel(),
             start,
         )
-        assert error < 1e-5 * np.linalg.norm(squared_error(start.reshape(D.shape), D + 0.3)[1])
+        assert error < 1e-5 * np.linalg.norm(_squared_error(start.reshape(D.shape), D + 0.3)[1])
 
 
 def test_curvature_bound():
@@ -52,7 +52,7 @@ def test_curvature_bound():
         c = int(rng.integers(2, 7))
         z, d = 3.0 * rng.normal(size=c), rng.uniform(-0.2, 1.2, size=c)
         shifts = 1e-5 * np.eye(c)
-        up, down = (squared_error(z + sign * shifts, d)[1] for sign in (1.0, -1.0))
+        up, down = (_squared_error(z + sign * shifts, d)[1] for sign in (1.0, -1.0))
         largest = np.linalg.eigvalsh((up - down) / 2e-5).max()
         assert largest <= 0.5 + 2.0 * max(d.max(), 1.0 - d.min())
 
@@ -90,7 +90,7 @@ def test_initial_degrees_match_a_generic_solver():
         [cp.sum(D, axis=1) == 1, cp.multiply(1 - Y, D) == 0],
     )
     problem.solve(solver=cp.CLARABEL)
-    found = propagated_labels(S, Y == 1, tol=1e-9, max_iter=5000)
+    found = _propagated_labels(S, Y == 1, tol=1e-9, max_iter=5000)
     assert np.sum((found - S @ found) ** 2) == pytest.approx(problem.value, abs=1e-6)
     assert (found[Y == 0] == 0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)

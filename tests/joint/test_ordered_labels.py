@@ -10,6 +10,7 @@ from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import hyperparameters
 from ldlearn.joint.dldl_steps import second_difference_penalty
+from ldlearn.joint.label_model import validation_splits
 from ldlearn.metrics import intersection
 from ldlearn.solvers.centred_matrix import CentredMatrix
 
@@ -93,11 +94,9 @@ def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypat
         return {0.0: 0.0, 0.03: 1.0, 0.1: -1.0}[penalty] * gain[rows]
 
     monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
-    values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
-    assert (
-        hyperparameters.select_ordered_penalty(CentredMatrix(X), RowTargets(Y), **values)[0]
-        == expected
-    )
+    splits = validation_splits(CentredMatrix(X), RowTargets(Y))
+    penalty, _ = hyperparameters._select_ordered_penalty(splits, beta=1.0, gamma=1.0, max_iter=2)
+    assert penalty == expected
 
 
 def test_invalid_values_raise():

@@ -8,7 +8,7 @@ from ldlearn import DLDL, FromClassifier, VoteLDL
 from ldlearn.core.targets import RowTargets
 from ldlearn.datasets import make_label_distributions
 from ldlearn.joint import hyperparameters
-from ldlearn.joint.hyperparameters import _select_beta, _select_gamma_ratio, _vote_degrees
+from ldlearn.joint.hyperparameters import _beta_agreement, _select_gamma_ratio, _vote_degrees
 from ldlearn.joint.label_model import Split, validate_vote_model, validation_splits
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
@@ -36,15 +36,12 @@ def test_penalty_of_the_vote_model_is_selected_by_weighted_rows():
     assert validate_vote_model(rows_that_hardly_count()).penalty_ratio < 3.0
 
 
-def test_beta_is_selected_by_weighted_rows(monkeypatch):
+def test_beta_is_selected_by_weighted_rows():
     """The agreement of weighted rows is that of repeated rows; rows with one positive label agree
     completely."""
     data = make_label_distributions(90, 4, 4, labels="votes", n_raters=6)
     X, Y = data.X, data.Y > 0
     weights = np.where(Y.sum(axis=1) == 1, 9, 1)
-    monkeypatch.setattr(
-        hyperparameters, "_maximise_on_grid", lambda agreement, grid, *_: agreement(grid[4])
-    )
     found = []
     for rows, counts in (
         (np.arange(90), weights.astype(float)),
@@ -55,7 +52,9 @@ def test_beta_is_selected_by_weighted_rows(monkeypatch):
             RowTargets(Y[rows], None, counts),
         )
         splits = validation_splits(features, labels)
-        found.append(_select_beta(features, labels, splits, validate_vote_model(splits), 1.0, 5))
+        votes = validate_vote_model(splits)
+        agreement = _beta_agreement(features, labels, splits, votes, 1.0, 5)
+        found.append(agreement(hyperparameters._BETAS[4]))
     assert found[0] == pytest.approx(found[1], abs=1e-3)
 
 
@@ -90,7 +89,7 @@ def test_target_of_beta_has_the_selected_penalty(monkeypatch):
         return vote_regression(*args, l2=l2, **options)
 
     monkeypatch.setattr(hyperparameters, "vote_regression", recorded)
-    _select_beta(features, labels, splits, votes, 1.0, 2)
+    _beta_agreement(features, labels, splits, votes, 1.0, 2)
     assert penalties == [pytest.approx(votes.penalty_ratio * default_gamma(features))]
 
 

@@ -14,7 +14,7 @@ from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
-from ldlearn.uncertainty.vote_intervals import _ConditionalVotes, excess_variance
+from ldlearn.uncertainty.vote_intervals import _ConditionalVotes, _excess_variance
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
 
@@ -176,7 +176,7 @@ def test_variance_of_positive_labels_is_that_of_truncated_votes(kappa):
         )  # so many votes for the second that they hardly vary
         positive = np.ones((1, 2), dtype=bool)
         votes = _ConditionalVotes(
-            theta, positive, positive, excess_variance(np.array([[rate]]), kappa)
+            theta, positive, positive, _excess_variance(np.array([[rate]]), kappa)
         )
         found = votes.variance_of_votes()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)

@@ -41,16 +41,13 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)} or None, got {kind!r}.")
-    found = {
-        name: getattr(module, name) for module in estimator_packages() for name in module.__all__
-    }
-    return sorted(
-        (name, entry)
-        for name, entry in found.items()
-        if isinstance(entry, type)
-        and issubclass(entry, LabelEstimator)
-        and kind in (None, entry.kind)
-    )
+    found = []
+    for module in estimator_packages():
+        for name in module.__all__:
+            entry = getattr(module, name)
+            if isinstance(entry, type) and issubclass(entry, LabelEstimator):
+                found.append((name, entry))
+    return sorted((name, cls) for name, cls in found if kind in (None, cls.kind))
 
 
 def external_methods() -> dict[str, EntryPoint]:
@@ -99,9 +96,8 @@ def _import_estimator(path: str) -> type[LabelEstimator]:
         raise ParameterError(f"the method {path!r} cannot be imported: {error}.") from error
     if not (isinstance(found, type) and issubclass(found, LabelEstimator)):
         problem = "there is none of this name" if found is None else f"it is {found!r}"
-        raise ParameterError(
-            f"{path!r} is no subclass of Enhancer, Learner or JointModel of ldlearn.base: {problem}."
-        )
+        kinds = "Enhancer, Learner or JointModel of ldlearn.base"
+        raise ParameterError(f"{path!r} is no subclass of {kinds}: {problem}.")
     return found
 
 

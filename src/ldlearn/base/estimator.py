@@ -59,7 +59,8 @@ class LabelEstimator(BaseEstimator):
     """
 
     # Types and shapes of the attributes that ``fit`` sets, private ones too: model files hold these
-    # and no others. A class declares those that its bases do not; see `ldlearn.tables.model_schema`.
+    # and no others. A class declares those that its bases do not: see
+    # `ldlearn.tables.model_schema`.
     learned: ClassVar[Mapping[str, str]] = {
         "n_features_in_": "size n_features",
         "feature_names_in_": "names (n_features)",
@@ -118,12 +119,11 @@ class LabelEstimator(BaseEstimator):
         """
         valid = self._get_param_names()
         for name in params:
-            own = name.partition("__")[0]
+            own, _, _ = name.partition("__")
             if own not in valid:
                 problem = f"Invalid parameter {own!r} for estimator {type(self).__name__}"
-                raise ParameterError(
-                    f"{problem}: there is none of this name; {suggest_name(own, valid)}"
-                )
+                advice = suggest_name(own, valid)
+                raise ParameterError(f"{problem}: there is none of this name; {advice}")
         return super().set_params(**params)
 
     def fit(
@@ -144,8 +144,8 @@ class LabelEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or (where supported) sparse matrix of shape (n_samples, n_features)
-            Features.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features; some methods support sparse matrices.
         y : array-like or data frame of shape (n_samples, n_labels)
             Targets: logical labels in {0, 1} for enhancers and joint models (NaN where a label is
             unknown), label distributions for learners. Column names of a data frame are kept in
@@ -231,7 +231,7 @@ class LabelEstimator(BaseEstimator):
         n_iter = getattr(self, "n_iter_", None)
         after = ""
         if n_iter is not None:
-            after = f" after {n_iter} iteration" if n_iter == 1 else f" after {n_iter} iterations"
+            after = f" after {n_iter} iteration{'' if n_iter == 1 else 's'}"
         problem = f"{type(self).__name__} stopped{after} before it converged"
         message = f"{problem}; {self._convergence_advice}"
         warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +13,7 @@ from ldlearn.base.estimator import LabelEstimator
 from ldlearn.base.output import wrap_output
 from ldlearn.base.row_data import RowData, validate_sample_weight
 from ldlearn.core.scaling import random_rows
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_degrees
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_degrees, row_weights
 from ldlearn.core.targets import (
     RowTargets,
     check_distributions,
@@ -26,7 +26,7 @@ from ldlearn.core.votes import label_weights, log_likelihood, profile_log_rate
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import per_row
 
-ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
+KINDS = ("enhancer", "learner", "joint")
 
 
 @wrap_output
@@ -51,15 +51,15 @@ class Learner(LabelEstimator):
     """Learns from label distributions to predict those of new rows; a method defines ``_fit`` and
     ``_predict``."""
 
-    kind = LEARNER
+    kind = "learner"
     _omits_zero_weights = True
     predict = predict
 
     def _check_targets(self, y: Any) -> Array:
         if self.__sklearn_tags__().incomplete_degrees:
             return check_incomplete_distributions(y)
-        refusal = f"{type(self).__name__} needs every degree: fill it, or use IncomLDL or WInLDL, which do not."
-        return check_distributions(y, nan=refusal)
+        advice = "fill it, or use IncomLDL or WInLDL, which do not."
+        return check_distributions(y, nan=f"{type(self).__name__} needs every degree: {advice}")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean intersection of ``predict(X)`` with ``y``: 1 is perfect, 0 the worst.
@@ -84,17 +84,20 @@ class Enhancer(LabelEstimator):
     ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
     """
 
-    learned: ClassVar = {"label_distributions_": "float (n_samples, n_labels)"}
+    learned = {"label_distributions_": "float (n_samples, n_labels)"}
 
-    kind = ENHANCER
+    kind = "enhancer"
     label_distributions_: Array
 
     def _finish_fit(self, X: Any, T: Mask, row_data: RowData) -> None:
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
 
     def _check_targets(self, y: Any) -> Array:
-        refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
-        return check_logical(y, nan="allow" if self.__sklearn_tags__().unknown_labels else refusal)
+        if self.__sklearn_tags__().unknown_labels:
+            return check_logical(y, nan="allow")
+        advice = "fill it, or use DLDL, which does not."
+        needed = f"{type(self).__name__} needs every label to be 0 or 1"
+        return check_logical(y, nan=f"{needed}: {advice}")
 
     @wrap_output
     def fit_enhance(self, X: Any, y: Any, **row_data: Any) -> Array:
@@ -128,13 +131,13 @@ class JointModel(Enhancer):
     votes.
     """
 
-    learned: ClassVar = {
+    learned = {
         "votes_per_row_": "float",
         "_total_weight": "float",
         "_fitted_rows": "int (n_fitted) | None",  # of n_samples
     }
 
-    kind = JOINT
+    kind = "joint"
     can_enhance = True
     predict = predict
     _enhance: Callable[..., Array]
@@ -152,10 +155,11 @@ class JointModel(Enhancer):
             self._add_omitted_rows(X, T, row_data)
             self._fitted_rows = np.flatnonzero(weights)
         self.label_distributions_ = self.label_distributions_.astype(X.dtype, copy=False)
-        self._total_weight = float(len(T) if weights is None else weights.sum())
-        fitted = np.arange(len(T)) if self._fitted_rows is None else self._fitted_rows
+        self._total_weight = float(row_weights(T, weights).sum())
+        rows = vote_rows(len(T), T.shape[1])
+        if self._fitted_rows is not None:
+            rows = self._fitted_rows[vote_rows(len(self._fitted_rows), T.shape[1])]
         labels = RowTargets(T, row_data.get("observed"), weights)
-        rows = fitted[vote_rows(len(fitted), T.shape[1])]
         self._keep_vote_sample(X[rows], *labels.take(rows))
 
     def _add_omitted_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
@@ -259,15 +263,15 @@ def vote_rows(n_samples: int, n_labels: int) -> Indices:
 
 def weighted_mean(values: Array, sample_weight: Any) -> float:
     """Mean over rows, each counted as often as its sample weight says."""
-    weights = None if sample_weight is None else validate_sample_weight(sample_weight, values)
-    return float(np.average(values, weights=weights))
+    if sample_weight is not None:
+        sample_weight = validate_sample_weight(sample_weight, values)
+    return float(np.average(values, weights=sample_weight))
 
 
 def _check_scored_labels(y: Any) -> Array:
     Y = check_matrix(y, "0/1 labels", nan="allow")
     if not (np.isin(Y, (0.0, 1.0)) | np.isnan(Y)).all():
         advice = "for true degrees D use ldlearn.metrics.intersection(D, model.predict(X))."
-        raise InputError(
-            f"The score of a joint model compares with 0/1 labels, and y holds other numbers; {advice}"
-        )
+        problem = "The score of a joint model compares with 0/1 labels, and y holds other numbers"
+        raise InputError(f"{problem}; {advice}")
     return Y

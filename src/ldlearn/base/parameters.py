@@ -72,7 +72,8 @@ def estimator_dataclass(cls: _Class) -> _Class:
 
 
 def _constraints(hint: Any) -> Iterator[Any]:
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    arguments = get_args(hint)
     if origin is Annotated:
         yield from arguments[1:]
     elif origin is Literal:

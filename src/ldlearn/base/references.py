@@ -12,7 +12,8 @@ _SECTION = re.compile(
 )
 # A. Author, B. Author, "Title", Venue 28(7), 2016, pp. 1-10.
 _REFERENCE = re.compile(
-    r'(?P<authors>[^"]+), "(?P<title>[^"]+)", (?P<venue>[^"]+?)(?: (?P<volume>\d+)(?:\((?P<number>[\d-]+)\))?)?'
+    r'(?P<authors>[^"]+), "(?P<title>[^"]+)", (?P<venue>[^"]+?)'
+    r"(?: (?P<volume>\d+)(?:\((?P<number>[\d-]+)\))?)?"
     r",? (?P<year>(?:19|20)\d\d)(?:, pp?\. (?P<pages>[\d-]+))?\.\s*"
 )
 _COMMON_WORDS = {"label", "distribution", "learning", "with", "from"}
@@ -34,24 +35,33 @@ class Reference:
     def key(self) -> str:
         """Name of the first author, year, and the first long word of the title that tells it from
         others."""
+        family, _ = _split_name(self.authors[0])
         words = [word for word in self.title.lower().split() if len(word) > 3]
-        word = next((word for word in words if word not in _COMMON_WORDS), words[0])
-        text = unicodedata.normalize("NFKD", f"{_split_name(self.authors[0])[0]}{self.year}{word}")
+        word = min(words, key=_COMMON_WORDS.__contains__)  # the first that is not common
+        text = unicodedata.normalize("NFKD", f"{family}{self.year}{word}")
         return re.sub(r"[^a-z0-9]", "", text.lower())
 
     def to_bibtex(self) -> str:
         """An entry of a BibTeX file: an article if it has a volume, else a paper of proceedings."""
-        kind, venue = ("article", "journal") if self.volume else ("inproceedings", "booktitle")
-        names = " and ".join(", ".join(_split_name(author)) for author in self.authors)
+        kind = "inproceedings"
+        venue = "booktitle"
+        if self.volume:
+            kind = "article"
+            venue = "journal"
         fields = {
-            "author": names,
+            "author": " and ".join(", ".join(_split_name(author)) for author in self.authors),
             "title": f"{{{self.title}}}",
             venue: self.venue,
             "volume": self.volume,
+            "number": self.number,
+            "pages": self.pages.replace("-", "--"),
+            "year": self.year,
         }
-        fields |= {"number": self.number, "pages": self.pages.replace("-", "--"), "year": self.year}
-        lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
-        return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
+        lines = [f"@{kind}{{{self.key},"]
+        for name, value in fields.items():
+            if value:
+                lines.append(f"  {name} = {{{value}}},")
+        return "\n".join([*lines, "}"])
 
 
 def references(cls: type[LabelEstimator]) -> list[Reference]:
@@ -75,9 +85,14 @@ def references(cls: type[LabelEstimator]) -> list[Reference]:
     }
     """
     section = _SECTION.search(inspect.cleandoc(cls.__doc__ or ""))
-    found = _REFERENCE.finditer(" ".join(section[1].split())) if section else ()
-    parts = ({key: value or "" for key, value in match.groupdict().items()} for match in found)
-    return [Reference(tuple(part.pop("authors").split(", ")), **part) for part in parts]
+    if section is None:
+        return []
+    found = []
+    for match in _REFERENCE.finditer(" ".join(section[1].split())):
+        parts = match.groupdict(default="")
+        authors = parts.pop("authors").split(", ")
+        found.append(Reference(tuple(authors), **parts))
+    return found
 
 
 def _split_name(author: str) -> tuple[str, str]:

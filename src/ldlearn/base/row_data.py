@@ -14,16 +14,21 @@ from ldlearn.exceptions import InputError
 RowData = dict[str, Any]
 
 
+def given_row_data(**values: Any) -> RowData:
+    """The values that are not None, by name."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def validate_sample_weight(sample_weight: Any, X: Any) -> SampleWeight:
     """One non-negative number for each row of X, not all of them 0."""
     with raise_input_errors():
         checked = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not checked.any():  # an older scikit-learn lets that pass
         raise InputError("Sample weights must contain at least one non-zero number.")
-    return np.asarray(checked)
+    return checked
 
 
-def validate_groups(groups: Any, X: Any) -> Indices:
+def _validate_groups(groups: Any, X: Any) -> Indices:
     """The number of each row's group; groups are any hashable values, numbered as they appear."""
     values = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     if len(values) != X.shape[0]:
@@ -60,7 +65,7 @@ def log_raters(n_raters: Any, n: int) -> Array:
     if not valid.all():
         row = int(np.argmin(valid))
         raise InputError(f"n_raters must be positive and finite, got {counts[row]:g} at row {row}.")
-    return np.asarray(np.log(counts))
+    return np.log(counts)
 
 
 def _validate_mask(validation: Any, n: int) -> Mask:
@@ -75,6 +80,6 @@ ROW_DATA: dict[str, Callable[[Any, Any, Array], Array]] = {
     "sample_weight": lambda value, X, _: validate_sample_weight(value, X),
     "degrees": lambda value, X, names: check_some_degrees(value, names, X.shape[0]),
     "n_raters": lambda value, X, _: log_raters(value, X.shape[0]),
-    "groups": lambda value, X, _: validate_groups(value, X),
+    "groups": lambda value, X, _: _validate_groups(value, X),
     "validation": lambda value, X, _: _validate_mask(value, X.shape[0]),
 }

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints as validate_parameter_constraints,
 )
 from sklearn.utils._set_output import ADAPTERS_MANAGER as ADAPTERS_MANAGER
-from sklearn.utils._set_output import _get_container_adapter
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils._set_output import _get_container_adapter as get_container_adapter
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-check_sample_weight, get_container_adapter = _check_sample_weight, _get_container_adapter
+__all__ = ["check_sample_weight", "get_container_adapter"]

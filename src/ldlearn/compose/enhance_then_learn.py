@@ -1,15 +1,16 @@
 """EnhanceThenLearn: the two-step baseline as one estimator."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils import TargetTags
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator
 from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base.row_data import given_row_data
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.core.targets import join_observed
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS
 
@@ -53,13 +54,13 @@ class EnhanceThenLearn(JointModel):
     array([[0.5, 0.5]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "enhancer_": "any",
         "learner_": "any",
     }
 
     can_enhance = False
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"learner": SABFGS(max_iter=20)},)
+    _test_params = ({"learner": SABFGS(max_iter=20)},)
 
     enhancer: Annotated[Any, HasMethods("fit_enhance")] | None = None
     learner: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
@@ -67,11 +68,12 @@ class EnhanceThenLearn(JointModel):
     @property
     def _steps(self) -> tuple[Any, Any]:
         enhancer = UniformLE() if self.enhancer is None else self.enhancer
-        return enhancer, SABFGS() if self.learner is None else self.learner
+        learner = SABFGS() if self.learner is None else self.learner
+        return enhancer, learner
 
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
-        enhancer, learner = (find_capabilities(step) for step in self._steps)
+        enhancer, learner = map(find_capabilities, self._steps)
         tags.input_tags.sparse = enhancer.input_tags.sparse and learner.input_tags.sparse
         tags.input_tags.allow_nan = enhancer.input_tags.allow_nan and learner.input_tags.allow_nan
         tags.order_invariant = enhancer.order_invariant and learner.order_invariant
@@ -80,8 +82,11 @@ class EnhanceThenLearn(JointModel):
         tags.unknown_labels = enhancer.unknown_labels
         tags.keeps_zeros = enhancer.keeps_zeros
         tags.sample_weight = learner.sample_weight
-        tags.weight_equals_repetition = all(
-            step.sample_weight and step.weight_equals_repetition for step in (enhancer, learner)
+        tags.weight_equals_repetition = (
+            enhancer.sample_weight
+            and learner.sample_weight
+            and enhancer.weight_equals_repetition
+            and learner.weight_equals_repetition
         )
         return tags
 
@@ -92,16 +97,15 @@ class EnhanceThenLearn(JointModel):
         sample_weight: SampleWeight | None = None,
         observed: Mask | None = None,
     ) -> None:
-        enhancer, learner = self._steps
-        self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
-        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        first = counts if find_capabilities(enhancer).sample_weight else {}
-        labels = Y.astype(int) if observed is None else np.where(observed, Y, np.nan)
-        self.label_distributions_ = self.enhancer_.fit(X, labels, **first).label_distributions_
-        self.learner_.fit(X, self.label_distributions_, **counts)
+        self.enhancer_, self.learner_ = map(clone, self._steps)
+        weights = given_row_data(sample_weight=sample_weight)
+        known = weights if find_capabilities(self.enhancer_).sample_weight else {}
+        labels = join_observed(Y, observed)
+        self.label_distributions_ = self.enhancer_.fit(X, labels, **known).label_distributions_
+        self.learner_.fit(X, self.label_distributions_, **weights)
 
     def _predict(self, X: Any) -> Array:
-        return np.asarray(self.learner_.predict(X))
+        return self.learner_.predict(X)
 
 
 def find_capabilities(estimator: Any) -> Capabilities:

@@ -1,7 +1,7 @@
 """FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1
 labels."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,20 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.parameters import Positive, estimator_dataclass
-from ldlearn.base.row_data import RowData
+from ldlearn.base.row_data import RowData, given_row_data
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows
-from ldlearn.core.targets import count_positives, positive_rates
+from ldlearn.core.scaling import to_dense
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    Mask,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
+from ldlearn.core.targets import count_positives, positive_rates, possible_labels
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
@@ -43,7 +51,8 @@ class FromClassifier(JointModel):
 
     .. math::
 
-        p_j \propto P(y_j = 1 | x) \quad\text{or}\quad p_j \propto -\ln(1 - P(y_j = 1 | x)), \qquad D_j \propto y_j p_j
+        p_j \propto P(y_j = 1 | x) \quad\text{or}\quad p_j \propto -\ln(1 - P(y_j = 1 | x)), \qquad
+        D_j \propto y_j p_j
 
     Parameters
     ----------
@@ -95,7 +104,7 @@ class FromClassifier(JointModel):
     (3, 5)
     """
 
-    learned: ClassVar = {
+    learned = {
         "kappa_": "float",
         "n_votes_": "float",
         "varied_": "int (n_varied)",
@@ -106,7 +115,7 @@ class FromClassifier(JointModel):
     }
 
     is_baseline = True
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         {},
         {"classifier": LogisticRegression(), "link": "votes"},
         {"classifier": LogisticRegression(), "zeros": "less"},
@@ -139,34 +148,32 @@ class FromClassifier(JointModel):
         observed: Mask | None = None,
         groups: Indices | None = None,
     ) -> None:
-        total = float(len(Y)) if sample_weight is None else float(sample_weight.sum())
-        seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
-        self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
+        total = row_weights(Y, sample_weight).sum()
+        negative = ~Y if observed is None else observed & ~Y
+        self.varied_ = np.flatnonzero(Y.any(axis=0) & negative.any(axis=0))
         positives, counts = count_positives(Y, observed, sample_weight)
         self.shares_ = positive_rates(positives, counts)
         self.n_votes_ = mean_positives(positives, counts, total)
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        self._smallest_probability = 0.5 / (total + 1.0)
+        self._smallest_probability = float(0.5 / (total + 1.0))
         classifier = ValidatedLogisticRegression() if self.classifier is None else self.classifier
-        known = {_weights_name(classifier): sample_weight, "groups": groups}
-        row_data = {str(name): value for name, value in known.items() if value is not None}
+        row_data = given_row_data(groups=groups)
+        if sample_weight is not None:
+            row_data[str(_weights_name(classifier))] = sample_weight
         targets = Y[:, self.varied_].astype(np.int8)
         # No classifier knows more of a column that lies far from zero; many lose its digits there.
         self._offsets = common_offsets(X)
         near = subtract_offsets(X, self._offsets)
         if observed is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = _fit_classifier(
-                classifier, near, targets, row_data, "the labels"
-            )
+            self.classifier_ = _fit_classifier(classifier, near, targets, row_data, "the labels")
         else:
             self.classifier_ = []
             for j, column in zip(self.varied_, targets.T, strict=True):
                 rows = slice(None) if observed is None else np.flatnonzero(observed[:, j])
-                taken = {name: value[rows] for name, value in row_data.items()}
+                known = {name: value[rows] for name, value in row_data.items()}
                 what = f"the label {self.label_names_[j]!r}"
-                self.classifier_.append(
-                    _fit_classifier(classifier, near[rows], column[rows], taken, what)
-                )
+                fitted = _fit_classifier(classifier, near[rows], column[rows], known, what)
+                self.classifier_.append(fitted)
         self.label_distributions_ = self._enhance(X, Y, observed)
 
     def _predict(self, X: Any) -> Array:
@@ -178,32 +185,33 @@ class FromClassifier(JointModel):
         else:
             P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
         P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
-        return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
+        if self.link == "votes":
+            P = -np.log1p(-P)
+        return normalize_rows(P)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         P = self._predict(X)
-        D = normalize_rows(P * (Y if observed is None else Y | ~observed))
+        D = normalize_rows(P * possible_labels(Y, observed))
         return mix_with_prediction(D, P, self.kappa_, self.n_votes_)
 
 
 def _fit_classifier(classifier: Any, X: Any, y: Any, row_data: RowData, what: str) -> Any:
-    targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
+    if y.ndim == 1 and not _takes_one_label(classifier):
+        y = y[:, None]
     try:
         # Weights go to the last step by its name, which scikit-learn refuses while it routes
         # metadata.
         with config_context(enable_metadata_routing=False):
-            return clone(classifier).fit(X, targets, **row_data)
+            return clone(classifier).fit(X, y, **row_data)
     except ValueError as error:
-        raise InputError(
-            f"{type(classifier).__name__} cannot be fitted to {what}: {error}"
-        ) from error
+        name = type(classifier).__name__
+        raise InputError(f"{name} cannot be fitted to {what}: {error}") from error
 
 
 def _classifier_tags(classifier: Any) -> Any:
     if isinstance(classifier, type):
-        raise InputError(
-            f"classifier must be an instance, {classifier.__name__}(), not the class itself."
-        )
+        name = classifier.__name__
+        raise InputError(f"classifier must be an instance, {name}(), not the class itself.")
     return get_tags(classifier)
 
 
@@ -220,19 +228,23 @@ def _final_estimator(classifier: Any) -> tuple[Any, str]:
 
 
 def _takes_one_label(classifier: Any) -> bool:
-    return bool(_classifier_tags(_final_estimator(classifier)[0]).target_tags.single_output)
+    final, _ = _final_estimator(classifier)
+    return _classifier_tags(final).target_tags.single_output
 
 
 def _takes_several_labels(classifier: Any) -> bool:
     tags = _classifier_tags(classifier)
-    several = tags.classifier_tags is not None and tags.classifier_tags.multi_label
-    return bool(several or tags.target_tags.multi_output or not _takes_one_label(classifier))
+    if tags.classifier_tags is not None and tags.classifier_tags.multi_label:
+        return True
+    return tags.target_tags.multi_output or not _takes_one_label(classifier)
 
 
 def _weights_name(classifier: Any) -> str | None:
     """By which name ``fit`` takes sample weights, if it does."""
     final, prefix = _final_estimator(classifier)
-    return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
+    if not has_fit_parameter(final, "sample_weight"):
+        return None
+    return f"{prefix}sample_weight"
 
 
 def _single_label_probabilities(classifier: Any, X: Any) -> NDArray[np.float64]:
@@ -254,14 +266,16 @@ def _positive_probabilities(probabilities: Any) -> NDArray[np.float64]:
 def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
     """The classifier that other methods are compared with: votes if 0 means none, probabilities if
     it means less."""
-    return FromClassifier(link="votes") if zeros == "none" else FromClassifier(zeros=zeros)
+    if zeros == "none":
+        return FromClassifier(link="votes")
+    return FromClassifier(zeros=zeros)
 
 
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are
     likeliest."""
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_features)",
         "intercept_": "float",
         "C_": "float",
@@ -277,41 +291,40 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept,
-        # whatever it was.
+        # whatever it was. Constant columns become 0: the solver's tolerance would let them change
+        # the fit.
         features = CentredMatrix(X, sample_weight=sample_weight)
-        unit = float(np.sqrt(default_gamma(features))) or 1.0
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
         varying = features.spread > 0.0
-        scale = (
-            varying / unit
-        )  # constant columns become 0: the solver's tolerance would let them change the fit
+        scale = varying / (np.sqrt(default_gamma(features)) or 1.0)
         X = X.astype(np.float64)  # in single precision the line search of scikit-learn 1.6 gives up
         X = X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
         basis = None
         if X.shape[0] < varying.sum():
             # Coefficients with a ridge penalty lie in the span of the rows, which has fewer
             # dimensions.
-            basis, coordinates = qr(
-                (X.toarray() if sparse.issparse(X) else X).T, mode="economic", check_finite=False
-            )
+            basis, coordinates = qr(to_dense(X).T, mode="economic", check_finite=False)
             X = coordinates.T
-        ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
-        models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
-        folds = [
-            fold
-            for fold in validation_folds(features, groups)
-            if 0 < y[fold.train].sum() < len(fold.train)
-        ]
+        folds = []
+        for fold in validation_folds(features, groups):
+            if len(np.unique(y[fold.train])) == 2:
+                folds.append(fold)
+        weights = row_weights(y, sample_weight)
 
         def held_out_loss(model: LogisticRegression) -> float:
-            return sum(_validation_loss(model, X, y, w, fold) for fold in folds)
+            return sum(_validation_loss(model, X, y, weights, fold) for fold in folds)
 
+        ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
+        models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than
         # it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = min(models, key=held_out_loss).fit(X, y, sample_weight)
-        self.coef_ = (model.coef_[0] if basis is None else basis @ model.coef_[0]) * scale
-        self.intercept_, self.C_ = float(model.intercept_[0]), model.C
+        coef = model.coef_[0]
+        if basis is not None:
+            coef = basis @ coef
+        self.coef_ = coef * scale
+        self.intercept_ = float(model.intercept_[0])
+        self.C_ = model.C
         self.classes_ = model.classes_
         return self
 
@@ -325,7 +338,6 @@ def _validation_loss(
     model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: SampleWeight, fold: Fold
 ) -> float:
     model.fit(X[fold.train], y[fold.train], weights[fold.train])
-    signed = np.where(y[fold.test] > 0, 1.0, -1.0) * (
-        X[fold.test] @ model.coef_[0] + model.intercept_
-    )
-    return float(weights[fold.test] @ np.logaddexp(0.0, -signed))
+    scores = X[fold.test] @ model.coef_[0] + model.intercept_
+    signs = np.where(y[fold.test] > 0, 1.0, -1.0)
+    return weights[fold.test] @ np.logaddexp(0.0, -signs * scores)

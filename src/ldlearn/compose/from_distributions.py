@@ -1,9 +1,8 @@
 """FromDistributions: the experiment on known distributions, without a leak."""
 
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +18,10 @@ from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_matrix
 from ldlearn.joint import DLDL
 from ldlearn.metrics import per_row
+
+
+def _can_enhance(estimator: Any) -> bool:
+    return hasattr(estimator._inner_estimator, "enhance")
 
 
 @estimator_dataclass
@@ -73,16 +76,14 @@ class FromDistributions(Learner):
     {'estimator__beta': 0.3}
     """
 
-    learned: ClassVar = {
+    learned = {
         "estimator_": "any",
         "label_distributions_": "float (n_samples, n_labels)",
     }
 
     # The inner estimator recovers the degrees of all rows, also of those that do not count.
     _omits_zero_weights = False
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"estimator": DLDL(beta=10.0, gamma=1.0)},
-    )
+    _test_params = ({"estimator": DLDL(beta=10.0, gamma=1.0)},)
 
     estimator: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
     threshold: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.01
@@ -100,23 +101,22 @@ class FromDistributions(Learner):
         return tags
 
     def _fit(self, X: Any, D: Array, **row_data: Any) -> None:
-        self.estimator_ = clone(self._inner_estimator).fit(
-            X, binarize(D, delta=self.threshold), **row_data
-        )
+        Y = binarize(D, delta=self.threshold)
+        self.estimator_ = clone(self._inner_estimator).fit(X, Y, **row_data)
         if hasattr(self.estimator_, "label_distributions_"):
             self.label_distributions_ = self.estimator_.label_distributions_
 
     def _predict(self, X: Any) -> Array:
-        return np.asarray(self.estimator_.predict(X))
+        return self.estimator_.predict(X)
 
-    @available_if(lambda self: hasattr(self._inner_estimator, "enhance"))  # type: ignore[untyped-decorator]
+    @available_if(_can_enhance)  # type: ignore[untyped-decorator]
     @wrap_output
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows from the logical labels of their distributions ``y``."""
         check_is_fitted(self)
         D = self._match_labels(y, lambda y: check_matrix(y, "label distributions"))
         Y = binarize(D, delta=self.threshold)
-        return np.asarray(self.estimator_.enhance(self._validate_features(X), Y))
+        return self.estimator_.enhance(self._validate_features(X), Y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean intersection of the true distributions ``y`` with what is predicted, or recovered,

@@ -62,15 +62,19 @@ def make_enhancer(
 
 def _set_zeros(estimator: Any, zeros: str | None) -> Any:
     """Set what a 0 means; refuse a method without the parameter that assumes something else."""
+    if zeros is None:
+        return estimator
     names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "zeros"]
-    if zeros is not None and names:
+    if names:
         return _set_params(estimator, dict.fromkeys(names, zeros))
-    if zeros is not None and get_tags(estimator).keeps_zeros != (zeros == "none"):
-        assumed = "degree 0" if zeros == "less" else "a degree"
-        raise ParameterError(
-            f"{method_name(estimator)} gives {assumed} to negative labels, which does not suit zeros={zeros!r}; use "
-            f"DLDL, VoteLDL{', FromClassifier or LP' if zeros == 'less' else ' or FromClassifier'}."
-        )
+    if get_tags(estimator).keeps_zeros != (zeros == "none"):
+        assumed = "a degree"
+        suited = "DLDL, VoteLDL or FromClassifier"
+        if zeros == "less":
+            assumed = "degree 0"
+            suited = "DLDL, VoteLDL, FromClassifier or LP"
+        problem = f"{method_name(estimator)} gives {assumed} to negative labels"
+        raise ParameterError(f"{problem}, which does not suit zeros={zeros!r}; use {suited}.")
     return estimator
 
 
@@ -84,9 +88,8 @@ def method_name(estimator: Any) -> str:
 def _find_method(name: str) -> type[LabelEstimator]:
     found = find_estimator(name)
     if issubclass(found, FromDistributions):
-        raise ParameterError(
-            f"{found.__name__} is the protocol of an experiment; name the method that it would wrap."
-        )
+        problem = f"{found.__name__} is the protocol of an experiment"
+        raise ParameterError(f"{problem}; name the method that it would wrap.")
     return found
 
 
@@ -116,18 +119,18 @@ def _set_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 def _full_name(estimator: Any, name: str) -> str:
     """The parameter that a name means; in two steps the step need not be named where only one step
     has it."""
-    valid = [
-        key
-        for key, value in estimator.get_params().items()
-        if not isinstance(value, LabelEstimator)
-    ]
+    # Names with and without their step.
+    valid = {}
+    for key, value in estimator.get_params().items():
+        if not isinstance(value, LabelEstimator):
+            valid[key] = key.partition("__")[2]
     if name in valid:
         return name
-    inner = [key for key in valid if key.partition("__")[2] == name]
+    inner = [key for key, own in valid.items() if own == name]
     if len(inner) == 1:
-        return str(inner[0])
+        return inner[0]
     if inner:
         raise ParameterError(f"both steps have {name!r}; use {' or '.join(inner)}.")
-    near = dict.fromkeys(nearest_names(name, [*valid, *(key.partition("__")[2] for key in valid)]))
+    near = dict.fromkeys(nearest_names(name, [*valid, *valid.values()]))
     advice = did_you_mean(near, f"it has {', '.join(valid) or 'none'}.")
     raise ParameterError(f"{method_name(estimator)} has no parameter {name!r}; {advice}")

@@ -4,10 +4,9 @@ import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -16,12 +15,21 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator
 from ldlearn.base.parameters import Positive, estimator_dataclass
-from ldlearn.base.row_data import RowData
+from ldlearn.base.row_data import RowData, given_row_data
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.negative_labels import concentration, mix_with_prediction
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, clip_degrees, normalize_rows
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    Mask,
+    SampleWeight,
+    clip_degrees,
+    normalize_rows,
+    row_weights,
+)
+from ldlearn.core.targets import join_observed, possible_labels
 from ldlearn.core.votes import (
     expected_votes,
     label_weights,
@@ -37,8 +45,8 @@ from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.newton_simplex import newton_simplex
 
-Members = list[tuple[str, Any]]
-Loss = Callable[[Array], tuple[float, Array]]
+_Members = list[tuple[str, Any]]
+_Loss = Callable[[Array], tuple[float, Array]]
 # Log-likelihood by which other members have to be better before they outweigh the first one
 _PRIOR = 8.0
 
@@ -77,8 +85,8 @@ class StackedLDL(JointModel):
         Names and members: learners or joint models of this library, or regressors with several
         outputs. None means "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200
         Nystroem features), "networks" (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is
-        installed, "boosted votes" (``BoostedLDL(target="votes", n_estimators=60)``). A member that fails
-        is dropped with a warning.
+        installed, "boosted votes" (``BoostedLDL(target="votes", n_estimators=60)``). A member that
+        fails is dropped with a warning.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means, as for `DLDL`: with "less" the recovered degrees are mixed with the
         prediction, which is the same for all values.
@@ -124,7 +132,7 @@ class StackedLDL(JointModel):
     ['linear', 'networks']
     """
 
-    learned: ClassVar = {
+    learned = {
         "members_": "any",
         "member_weights_": "float (n_members)",
         "beta_": "float",
@@ -133,7 +141,7 @@ class StackedLDL(JointModel):
         "selection_summary_": "str",
     }
 
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         {
             "members": [
                 ("linear", SABFGS()),
@@ -144,7 +152,7 @@ class StackedLDL(JointModel):
     )
     float32_tolerance = 1e-2
 
-    members: Annotated[Members, list] | None = None
+    members: Annotated[_Members, list] | None = None
     zeros: Literal["none", "less"] | Positive = "none"
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
@@ -164,10 +172,10 @@ class StackedLDL(JointModel):
     def describe_members(self) -> str:
         """The members and their weights in words, the largest weight first."""
         check_is_fitted(self)
-        weights = sorted(
-            zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1]
-        )
-        return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
+        parts = []
+        for k in np.argsort(-self.member_weights_, kind="stable"):
+            parts.append(f"{self.member_weights_[k]:.0%} {list(self.members_)[k]}")
+        return "prediction: " + ", ".join(parts)
 
     def _fit(
         self,
@@ -177,21 +185,16 @@ class StackedLDL(JointModel):
         observed: Mask | None = None,
         groups: Indices | None = None,
     ) -> None:
-        labels = Y.astype(np.float64) if observed is None else np.where(observed, Y, np.nan)
-        known = {"sample_weight": sample_weight, "groups": groups}
-        row_data = {name: value for name, value in known.items() if value is not None}
+        labels = join_observed(Y, observed)
+        row_data = given_row_data(sample_weight=sample_weight, groups=groups)
         teacher = clone(self.teacher or DLDL()).set_params(zeros="none").fit(X, labels, **row_data)
-        self.beta_, self.n_votes_ = teacher.beta_, teacher.n_votes_
+        self.beta_ = teacher.beta_
+        self.n_votes_ = teacher.n_votes_
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        folds = validation_folds(
-            CentredMatrix(X, sample_weight=sample_weight),
-            groups,
-            max_rows=self.max_rows,
-            min_folds=3,
-        )
-        folds = folds or [
-            Fold(np.arange(len(Y)), np.arange(len(Y)))
-        ]  # too few rows to leave some out
+        features = CentredMatrix(X, sample_weight=sample_weight)
+        folds = validation_folds(features, groups, max_rows=self.max_rows, min_folds=3)
+        if not folds:  # too few rows to leave some out
+            folds = [Fold(np.arange(len(Y)), np.arange(len(Y)))]
         members = self._given_members()
         if self.members is None:
             votes = VoteLDL().fit(X, labels, **row_data)
@@ -203,31 +206,31 @@ class StackedLDL(JointModel):
         log_rate = profile_log_rate(mean, Y, weights=weights)
         by_votes = normalize_rows(expected_votes(mean + log_rate, Y, observed))
         neutral = (self._update_degrees(np.exp(mean), Y, observed) + by_votes) / 2.0
-        likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, weights), len(P))
-        nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
+        likeliest = _minimize_on_simplex(_vote_loss(P, Y, log_rate, weights), len(P))
+        nearest = _minimize_on_simplex(_degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
-        self.label_distributions_ = self._recover(
-            np.tensordot(self.member_weights_, P, axes=1), Y, observed
-        )
-        self.selection_summary_ = "; ".join(
-            filter(None, [teacher.selection_summary_, self.describe_members()])
-        )
+        mixture = np.tensordot(self.member_weights_, P, axes=1)
+        self.label_distributions_ = self._enhance_given(mixture, Y, observed)
+        summaries = [teacher.selection_summary_, self.describe_members()]
+        self.selection_summary_ = "; ".join(filter(None, summaries))
 
-    def _given_members(self) -> Members:
-        members: list[Any] = list(self.members or [])
-        pairs = all(
-            isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
-            for entry in members
-        )
-        if self.members == [] or not pairs or len({name for name, _ in members}) < len(members):
+    def _given_members(self) -> _Members:
+        if self.members is None:
+            return []
+        names = set()
+        for entry in self.members:
+            match entry:
+                case (str(name), _) if isinstance(entry, tuple):
+                    names.add(name)
+        if not self.members or len(names) < len(self.members):
             raise ParameterError(
                 "members must be a list of pairs (name, estimator) with different names."
             )
-        return members
+        return self.members
 
     def _fit_members(
         self,
-        members: Members,
+        members: _Members,
         folds: list[Fold],
         X: Any,
         labels: Array,
@@ -237,18 +240,19 @@ class StackedLDL(JointModel):
         """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples,
         n_labels)."""
         unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
-        self.members_, predictions = {}, []
+        self.members_ = {}
+        predictions = []
         for name, member in members:
             try:
-                models = [_fit_member(member, X, labels, D, fold, row_data) for fold in folds]
                 P = np.empty(D.shape)
-                for k, (model, fold) in enumerate(zip(models, folds, strict=True)):
+                models = []
+                for k, fold in enumerate(folds):
+                    models.append(_fit_member(member, X, labels, D, fold, row_data))
                     rows = np.concatenate([fold.test, unused[k :: len(folds)]])
-                    P[rows] = _predict_member(model, X[rows], D.shape[1])
+                    P[rows] = _predict_member(models[k], X[rows], D.shape[1])
             except Exception as error:
-                warnings.warn(
-                    f"StackedLDL drops the member {name!r}, which failed: {error}", stacklevel=5
-                )
+                message = f"StackedLDL drops the member {name!r}, which failed: {error}"
+                warnings.warn(message, stacklevel=5)
             else:
                 self.members_[name] = models
                 predictions.append(P)
@@ -256,42 +260,37 @@ class StackedLDL(JointModel):
             raise InputError("All members of StackedLDL failed; fit them on their own to see why.")
         return np.stack(predictions)
 
-    def _recover(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
+    def _enhance_given(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
         """The degrees recovered given predictions P."""
-        return mix_with_prediction(
-            self._update_degrees(P, Y, observed), P, self.kappa_, self.n_votes_
-        )
+        D = self._update_degrees(P, Y, observed)
+        return mix_with_prediction(D, P, self.kappa_, self.n_votes_)
 
     def _update_degrees(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
         """The D-step given predictions P."""
-        support = Y if observed is None else Y | ~observed
+        support = possible_labels(Y, observed)
         return np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D)
 
     def _predict(self, X: Any) -> Array:
         P = np.zeros((X.shape[0], len(self.label_names_)))
         for weight, models in zip(self.member_weights_, self.members_.values(), strict=True):
             if weight > 0.0:
-                P += (
-                    weight
-                    / len(models)
-                    * sum(_predict_member(model, X, P.shape[1]) for model in models)
-                )
+                total = sum(_predict_member(model, X, P.shape[1]) for model in models)
+                P += weight / len(models) * total
         return P
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
-        return self._recover(self._predict(X), Y, observed)
+        return self._enhance_given(self._predict(X), Y, observed)
 
 
-def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
+def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> _Members:
     """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of
     the kernel."""
-    scaler = StandardScaler(
-        with_mean=False
-    )  # distances have no mean, and sparse features stay sparse
+    # Distances have no mean, and sparse features stay sparse.
+    scaler = StandardScaler(with_mean=False)
     kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
     gamma = default_gamma(CentredMatrix(feature_map.fit_transform(X)))
-    members: Members = [
+    members: _Members = [
         ("linear", SABFGS(l2=teacher.gamma_)),
         ("kernel", DLDL(beta=teacher.beta_, gamma=gamma, feature_map=feature_map)),
         ("networks", MLPLDL()),
@@ -305,18 +304,17 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
 def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_data: RowData) -> Any:
     """A copy fitted on the training rows of a fold; one that stops early does so on the validation
     rows."""
-    learns_labels = isinstance(member, JointModel) or (
-        isinstance(member, BoostedLDL) and member.target == "votes"
-    )
+    learns_votes = isinstance(member, BoostedLDL) and member.target == "votes"
+    targets = labels if learns_votes or isinstance(member, JointModel) else D
     rows = fold.train
-    used: RowData = {}
+    known: RowData = {}
     if _uses(member, "validation") and not np.array_equal(fold.train, fold.test):
         rows = np.concatenate([fold.train, fold.test])
-        used["validation"] = np.arange(len(rows)) >= len(fold.train)
-    if _uses(member, "degrees"):
-        used["degrees"] = D[rows]
-    used |= {name: value[rows] for name, value in row_data.items() if _uses(member, name)}
-    model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **used)
+        known["validation"] = np.arange(len(rows)) >= len(fold.train)
+    for name, value in {**row_data, "degrees": D}.items():
+        if _uses(member, name):
+            known[name] = value[rows]
+    model = clone(member).fit(X[rows], targets[rows], **known)
     vars(model).pop("_training_rows", None)  # for intervals, which members do not need
     return model
 
@@ -324,21 +322,22 @@ def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_da
 def _uses(member: Any, name: str) -> bool:
     """Whether the ``fit`` of a member can use a keyword."""
     if isinstance(member, LabelEstimator):
-        return bool(getattr(member.__sklearn_tags__(), name))
-    return bool(has_fit_parameter(member, name))
+        return getattr(member.__sklearn_tags__(), name)
+    return has_fit_parameter(member, name)
 
 
 def _predict_member(model: Any, X: Any, n_labels: int) -> Array:
     """Predicted distributions without zeros, which would have no logarithm."""
     P = np.asarray(model.predict(X), dtype=np.float64)
     if P.shape != (X.shape[0], n_labels) or not np.isfinite(P).all():
-        raise InputError(
-            f"{type(model).__name__} does not predict {n_labels} finite numbers for each row."
-        )
-    return clip_degrees(P if isinstance(model, LabelEstimator) else normalize_rows(P.clip(min=0.0)))
+        problem = f"does not predict {n_labels} finite numbers for each row"
+        raise InputError(f"{type(model).__name__} {problem}.")
+    if not isinstance(model, LabelEstimator):
+        P = normalize_rows(P.clip(min=0.0))
+    return clip_degrees(P)
 
 
-def vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -> Loss:
+def _vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -> _Loss:
     """Mean negative log-likelihood of 0/1 labels under a mixture of the predictions P, with the
     prior of its weights.
 
@@ -352,46 +351,46 @@ def vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -
         Sample weights of the labels, 0 where a label is unobserved.
     """
     weights = np.broadcast_to(1.0 if label_weights is None else label_weights, Y.shape)
-    labels, total = Y.astype(np.float64), float(weights.sum())
+    labels = Y.astype(np.float64)
+    total = weights.sum()
 
     def loss(w: Array) -> tuple[float, Array]:
-        mixture, first = np.tensordot(w, P, axes=1), max(float(w[0]), 1e-12)
+        mixture = np.tensordot(w, P, axes=1)
+        first = max(w[0], 1e-12)
         theta = np.log(mixture) + log_rate
-        value = float(np.sum(weights * vote_losses(theta, labels))) - _PRIOR * np.log(first)
-        gradient = np.tensordot(P, weights * vote_slopes(theta, labels)[0] / mixture, axes=2)
+        value = np.sum(weights * vote_losses(theta, labels)) - _PRIOR * np.log(first)
+        slopes, _ = vote_slopes(theta, labels)
+        gradient = np.tensordot(P, weights * slopes / mixture, axes=2)
         gradient[0] -= _PRIOR / first
         return value / total, gradient / total
 
     return loss
 
 
-def degree_loss(P: Array, N: Array, sample_weight: SampleWeight | None) -> Loss:
+def _degree_loss(P: Array, N: Array, sample_weight: SampleWeight | None) -> _Loss:
     """Mean cross-entropy of the degrees N and a mixture of the predictions P."""
-    weighted = (
-        N / len(N) if sample_weight is None else N * (sample_weight / sample_weight.sum())[:, None]
-    )
+    weights = row_weights(N, sample_weight)
+    weighted = N * (weights / weights.sum())[:, None]
 
     def loss(w: Array) -> tuple[float, Array]:
         mixture = np.tensordot(w, P, axes=1)
-        return -float(np.sum(weighted * np.log(mixture))), -np.tensordot(
-            P, weighted / mixture, axes=2
-        )
+        value = -np.sum(weighted * np.log(mixture))
+        return value, -np.tensordot(P, weighted / mixture, axes=2)
 
     return loss
 
 
-def minimize_on_simplex(loss: Loss, n: int) -> NDArray[np.float64]:
+def _minimize_on_simplex(loss: _Loss, n: int) -> Array:
     """The weights with the least convex loss, by sequential quadratic programming from equal
     weights."""
-    sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": lambda w: np.ones(n)}
-    given: dict[str, Any] = {
-        "method": "SLSQP",
-        "jac": True,
-        "bounds": [(0.0, 1.0)] * n,
-        "constraints": sum_to_one,
-    }
     # The line search may leave the simplex by rounding errors.
     found = optimize.minimize(
-        lambda w: loss(w.clip(1e-12)), np.full(n, 1.0 / n), options={"ftol": 1e-9}, **given
+        lambda w: loss(w.clip(1e-12)),
+        np.full(n, 1.0 / n),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * n,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": lambda w: np.ones(n)},
+        options={"ftol": 1e-9},
     )
-    return np.asarray(normalize_rows(found.x.clip(min=0.0)[None])[0])
+    return normalize_rows(found.x.clip(min=0.0)[None])[0]

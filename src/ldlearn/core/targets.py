@@ -171,6 +171,11 @@ def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
     return observed & (Y > 0), None if observed.all() else observed
 
 
+def join_observed(Y: Mask, observed: Mask | None) -> Array:
+    """The inverse of `split_observed`: labels as floats, NaN where they are unknown."""
+    return Y.astype(np.float64) if observed is None else np.where(observed, Y, np.nan)
+
+
 class RowTargets(NamedTuple):
     """Targets of rows, which of them are observed, and sample weights.
 

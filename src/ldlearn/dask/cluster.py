@@ -19,8 +19,14 @@ _VERSION = "ldlearn:__version__"
 _CONNECT_SECONDS = 10
 _POLL_SECONDS = 5  # interval of checks for running workers during a long round
 _NO_WORKER_SECONDS = 60  # without a running worker, after which a round is given up
-_PAUSED = "all workers have been paused because their memory is full; give them more, or use smaller blocks."
-_GONE = "the cluster has had no workers; start some, or see their logs: perhaps they cannot import the libraries."
+_PAUSED = (
+    "all workers have been paused because their memory is full; give them more, or use smaller "
+    "blocks."
+)
+_GONE = (
+    "the cluster has had no workers; start some, or see their logs: perhaps they cannot import the "
+    "libraries."
+)
 _TREE_WIDTH = 16  # partial sums added by one task of a tree
 
 
@@ -77,23 +83,21 @@ def check_workers(client: Any) -> None:
     ours = resolve_name(_VERSION)
     try:
         client.run_on_scheduler(resolve_name, _VERSION)
-        found = client.run(resolve_name, _VERSION, on_error="return")
-        missing = [
-            f"worker {worker}"
-            for worker, result in found.items()
-            if isinstance(result, ImportError)
-        ]
     except ImportError:
-        missing = ["scheduler"]
-    if missing:
-        raise MissingDependencyError(
-            f"The {missing[0]} cannot import ldlearn; install this version on the cluster."
-        )
+        _refuse_missing_library("scheduler")
+    found = client.run(resolve_name, _VERSION, on_error="return")
     for worker, theirs in found.items():
+        if isinstance(theirs, ImportError):
+            _refuse_missing_library(f"worker {worker}")
         if isinstance(theirs, str) and theirs != ours:  # any other error: the worker was just lost
-            raise ClusterError(
-                f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same."
-            )
+            versions = f"Worker {worker} has ldlearn {theirs} and this process {ours}"
+            raise ClusterError(f"{versions}; install the same.")
+
+
+def _refuse_missing_library(where: str) -> None:
+    raise MissingDependencyError(
+        f"The {where} cannot import ldlearn; install this version on the cluster."
+    )
 
 
 class WorkerWatch:
@@ -115,9 +119,8 @@ class WorkerWatch:
         if any(map(_is_active, workers)):
             self._last_active = now
         if now - self._last_active > _NO_WORKER_SECONDS:
-            raise ClusterError(
-                f"For {_NO_WORKER_SECONDS:g} seconds {_PAUSED if workers else _GONE}"
-            )
+            reason = _PAUSED if workers else _GONE
+            raise ClusterError(f"For {_NO_WORKER_SECONDS:g} seconds {reason}")
 
 
 def _is_active(worker: Any) -> bool:
@@ -205,9 +208,8 @@ class BlockRunner:
             try:
                 return future.result(timeout=_POLL_SECONDS)
             except TimeoutError:
-                if (
-                    future.status != "pending"
-                ):  # it has just finished, or the task itself raised TimeoutError
+                # It has just finished, or the task itself raised TimeoutError.
+                if future.status != "pending":
                     return future.result()
             watch.check()
 
@@ -228,12 +230,11 @@ class BlockRunner:
                 raise ClusterError(
                     "The Dask client was closed, or its scheduler ended, during a round."
                 ) from error
-            futures = (
-                distributed.futures_of(list(made_of)) if isinstance(error, CancelledError) else []
-            )
-            failed = [future.exception() for future in futures if future.status == "error"]
-            if failed or not isinstance(error, CancelledError):
-                raise _task_error(failed[0] if failed else error) from error
+            if not isinstance(error, CancelledError):
+                raise _task_error(error) from error
+            for future in distributed.futures_of(list(made_of)):
+                if future.status == "error":
+                    raise _task_error(future.exception()) from error
             reason = str(error).splitlines()[0]
             raise ClusterError(
                 f"Dask dropped the work ({reason}); perhaps a worker was lost."

@@ -1,12 +1,13 @@
 """DLDL on Dask collections: the same problem, solved by the same steps, over rows in blocks."""
 
-from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.core.negative_labels import concentration, mean_positives
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows, positive_or_one
 from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
@@ -15,6 +16,7 @@ from ldlearn.dask.rows import BlockMatrix, BlockObjective, Coefficients
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.dldl_steps import DegreeRows, DegreeStep, DegreeTerms
+from ldlearn.joint.hyperparameters import select_hyperparameters
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize_softmax
 
@@ -73,35 +75,43 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     >>> Y = da.from_array(binarize(tweets.D[:600]), chunks=(200, -1))
     >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = DaskDLDL(beta=1.0, gamma=10.0).fit(X, Y)
-    ...     model.predict(X)  # nothing is computed yet
+    ...     predicted = model.predict(X)  # nothing is computed yet
+    ...     print(predicted.shape, predicted.chunksize)
     ...     model.to_local()  # the ordinary estimator
-    dask.array<concatenate, shape=(600, 9), dtype=float64, chunksize=(200, 9), chunktype=numpy.ndarray>
+    (600, 9) (200, 9)
     DLDL(beta=1.0, gamma=10.0)
     """
 
-    _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_", "gap_")
+    _row_attributes = ("label_distributions_", "gap_")
 
     def _check_block_params(self) -> None:
         if self.alpha > 0:
-            raise ParameterError(
-                "On Dask collections alpha must be 0: the graph needs all rows, which lie in blocks."
-            )
+            reason = "the graph needs all rows, which lie in blocks"
+            raise ParameterError(f"On Dask collections alpha must be 0: {reason}.")
         super()._check_block_params()
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
         counts = training.count_positives(self.label_names_)
-        self._set_concentration(*counts, training.total)
-        self._select_penalties(columns.selection_rows)
+        self.n_votes_ = mean_positives(*counts, training.total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        needed = self.beta is None or self.gamma is None or self.ordered is True
+        selected = select_hyperparameters(
+            *columns.selection_rows(needed),
+            beta=self.beta,
+            gamma=self.gamma,
+            ordered=self.ordered,
+            label_model=self.label_model,
+            max_iter=self.max_iter,
+        )
+        self._set_penalties(selected)
         # The initial value of unknown labels is their rate of positives.
         start = self._class_prototypes(training), positive_rates(*counts)
         degrees = training.runner.map_persist(
             _initial_degrees, training.X, training.targets, common=start
         )
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
-        W = self._alternate(steps).W
-        self.coef_ = W.coef.T
-        self.intercept_ = W.intercept
+        self._alternate(steps)
         self.graph_ = self.sigma_ = self._index = None
         self._set_degrees(training, _add_prediction, training.X, steps.D)
         gaps = [block.step.gap for block in steps.D]
@@ -124,26 +134,22 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         return sums / positive_or_one(counts)[:, None]
 
 
+@dataclass
 class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
-    def __init__(
-        self, features: BlockMatrix, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
-    ) -> None:
-        self.features = features
-        self.D = D
-        self.degree_terms = degree_terms
-        self.gamma = gamma
-        self.tol = tol
-        self.targets = features.training.targets
-        self.runner = features.training.runner
-        self.total = features.total
+    features: BlockMatrix
+    D: Any
+    degree_terms: DegreeTerms
+    gamma: float
+    tol: float
 
     def terms(self) -> float:
-        (value,) = self.runner.map_sum(
+        training = self.features.training
+        (value,) = training.runner.map_sum(
             lambda D, targets, terms: [terms.value(D.values, _degree_rows(targets))],
             self.D,
-            self.targets,
+            training.targets,
             common=self.degree_terms,
         )
         return value
@@ -153,17 +159,18 @@ class _BlockSteps:
         return minimize_softmax(objective, l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
+        training = self.features.training
         # Blocks centre their features, and so need the intercept at the mean.
         centred = W.intercept + self.features.mean @ W.coef
         coefficients = Coefficients(self.features.columns, W.coef, centred)
-        self.D = self.runner.map_persist(
+        self.D = training.runner.map_persist(
             _update_degrees,
             self.features.blocks,
-            self.targets,
+            training.targets,
             self.D,
             common=(self.degree_terms, coefficients, self.tol),
         )
-        steps = self.runner.map_compute(
+        steps = training.runner.map_compute(
             lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D
         )
         return DegreeStep(

@@ -20,7 +20,7 @@ from ldlearn.base.row_data import RowData
 from ldlearn.core.graph import subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.scaling import column_sums
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, row_weights
 from ldlearn.core.targets import label_names
 from ldlearn.dask import training as tr
 from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
@@ -39,9 +39,8 @@ class DaskEstimator(LabelEstimator):
     client: Any = None
 
     _local_class: ClassVar[type[LabelEstimator]]
-    _row_attributes: ClassVar[
-        tuple[str, ...]
-    ] = ()  # fitted attributes with a row for each training row
+    # Fitted attributes with a row for each training row.
+    _row_attributes: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -57,26 +56,25 @@ class DaskEstimator(LabelEstimator):
         return {**super().__getstate__(), "client": None}  # a client belongs to its process
 
     def _local_params(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in self.get_params(deep=False).items() if name != "client"
-        }
+        params = self.get_params(deep=False)
+        del params["client"]
+        return params
 
     def _block_model(self) -> Any:
         """The local estimator to send to blocks: fitted if this one is, without the client."""
         sent = self._local_model()
-        sent._sklearn_output_config = {
-            "transform": "default"
-        }  # blocks are arrays; results get the kind of X
+        # Blocks are arrays; results get the kind of X.
+        sent._sklearn_output_config = {"transform": "default"}
         return sent
 
     def _local_model(self) -> Any:
         """The local estimator with the fitted attributes that have no entry for each training
         row."""
         local = self._local_class(**self._local_params())
-        excluded = {*self.get_params(deep=False), *self._row_attributes, "n_rounds_"}
-        local.__dict__.update(
-            {name: value for name, value in self.__getstate__().items() if name not in excluded}
-        )
+        fitted = self.__getstate__()
+        for name in ("client", "n_rounds_", *self._row_attributes):
+            fitted.pop(name, None)
+        local.__dict__.update(fitted)
         return local
 
     def to_local(self, training_rows: bool = True) -> Any:
@@ -127,8 +125,9 @@ class DaskEstimator(LabelEstimator):
         """
         self._check_new_rows(X, y)
         runner = BlockRunner(current_client(self.client))
-        blocks = *tr.align_blocks(X, y), tr.align_weights(X, sample_weight)
-        total, n = runner.map_sum(_score_block, *blocks, common=self._block_model())
+        of_X, of_y = tr.align_blocks(X, y)
+        weights = tr.align_weights(X, sample_weight)
+        total, n = runner.map_sum(_score_block, of_X, of_y, weights, common=self._block_model())
         return float(total / n)
 
     def _check_new_rows(self, X: Any, *targets: Any) -> None:
@@ -142,18 +141,15 @@ class DaskEstimator(LabelEstimator):
         if tr.is_frame(X):
             row = type(X._meta)(row, columns=X.columns)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # an array is accepted after a fit on named columns, as for data in memory
+            # An array is accepted after a fit on named columns, as for data in memory.
+            warnings.simplefilter("ignore")
             self._block_model()._validate_features(row)
 
     def _map_lazily(self, method: str, X: Any, *blocks: list[Any]) -> Any:
         """A collection like X: a method of the local estimator applied to blocks, lazily."""
         model = delayed(self._block_model(), pure=False, traverse=False)
-        parts = [
-            delayed(_degrees_of_block, pure=False)(method, model, *block)
-            for block in zip(*blocks, strict=True)
-        ]
+        apply = delayed(_degrees_of_block, pure=False)
+        parts = [apply(method, model, *block) for block in zip(*blocks, strict=True)]
         names = list(self.label_names_)
         kind = tr.float_type(X)
         if tr.is_frame(X):
@@ -186,9 +182,8 @@ class DaskEstimator(LabelEstimator):
         self.n_rounds_ = X.runner.n_rounds
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        raise InputError(
-            "On Dask collections there are fit, predict, enhance and score; otherwise use to_local()."
-        )
+        methods = "fit, predict, enhance and score"
+        raise InputError(f"On Dask collections there are {methods}; otherwise use to_local().")
 
     def _check_block_params(self) -> None:
         """Raise ParameterError for parameters that need all rows in memory."""
@@ -227,9 +222,8 @@ class DaskJointModel(DaskEstimator):
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
-            raise ParameterError(
-                "feature_map must be None, 'rbf' or Nystroem; apply a transformer to X (map_blocks)."
-            )
+            advice = "apply a transformer to X (map_blocks)"
+            raise ParameterError(f"feature_map must be None, 'rbf' or Nystroem; {advice}.")
 
     def _map_features(self, training: tr.TrainingBlocks) -> tuple[list[Any], Array]:
         """Blocks of the mapped features, and their column sums."""
@@ -245,25 +239,22 @@ class DaskJointModel(DaskEstimator):
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
         # Fetch only the rows that Nystroem would draw. It shuffles its input: rows are ordered so
         # that they come out in the order of the draw, which is that of the mapped columns.
-        drawn = check_random_state(unfitted.random_state).permutation(training.n)[
-            : unfitted.n_components
-        ]
-        shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
+        seed = unfitted.random_state
+        drawn = check_random_state(seed).permutation(training.n)[: unfitted.n_components]
+        shuffled = check_random_state(seed).permutation(len(drawn))
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
         self.feature_map_.component_indices_ = drawn
-        X = training.runner.map_persist(
-            _map_block, training.X, common=(self._offsets, self.feature_map_)
-        )
+        message = self._offsets, self.feature_map_
+        X = training.runner.map_persist(_map_block, training.X, common=message)
         (sums,) = training.runner.map_sum(lambda block: [column_sums(block)[1]], X)
         return X, sums
 
 
 def array_of_blocks(parts: list[Any], lengths: Any, row_shape: tuple[int, ...], kind: Any) -> Any:
     """A Dask array of blocks of rows."""
-    arrays = [
-        da.from_delayed(part, (n, *row_shape), dtype=kind)
-        for part, n in zip(parts, lengths, strict=True)
-    ]
+    arrays = []
+    for part, n in zip(parts, lengths, strict=True):
+        arrays.append(da.from_delayed(part, (n, *row_shape), dtype=kind))
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
@@ -278,7 +269,9 @@ def refuse_row_data(name: str) -> None:
 
 def _degrees_of_block(method: str, model: Any, X: Any, *y: Any) -> Any:
     """What a method of the model returns for a block, a frame if the block is one."""
-    D = getattr(model, method)(X, *y) if len(X) else np.empty((0, len(model.label_names_)))
+    D = np.empty((0, len(model.label_names_)))
+    if len(X):
+        D = getattr(model, method)(X, *y)
     if not hasattr(X, "columns"):
         return D
     return type(X)(D, index=X.index, columns=list(model.label_names_))
@@ -286,13 +279,14 @@ def _degrees_of_block(method: str, model: Any, X: Any, *y: Any) -> Any:
 
 def _score_block(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
     """Weighted sum of the scores of the rows, and the sum of the weights."""
-    count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not count.any():
+    count = np.asarray(row_weights(X, weights), dtype=np.float64)
+    total = count.sum()
+    if not total:
         return 0.0, 0.0
-    return count.sum() * model.score(X, y, sample_weight=count), count.sum()
+    return total * model.score(X, y, sample_weight=count), total
 
 
 def _map_block(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
-    X_near_zero = X if offsets is None else subtract_offsets(X, offsets)
-    return np.asarray(feature_map.transform(X_near_zero), dtype=X.dtype)
+    near_zero = X if offsets is None else subtract_offsets(X, offsets)
+    return np.asarray(feature_map.transform(near_zero), dtype=X.dtype)

@@ -62,9 +62,9 @@ class BlockMatrix(CentredMatrix):
         """See `CentredMatrix.scatter_matrix`."""
         return self.sum_blocks(_block_scatter, self.columns)[0]
 
-    def selection_rows(self) -> tuple[Any, Any]:
+    def selection_rows(self, needed: bool) -> tuple[Any, Any]:
         """Features and labels for model selection; many rows are fetched when they are taken."""
-        if self.n > _MAX_LOCAL_ROWS:
+        if not needed or self.n > _MAX_LOCAL_ROWS:
             return self, self.training
         X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
         features = CentredMatrix(X, self.fit_intercept, targets.sample_weight)

@@ -33,8 +33,8 @@ class TrainingBlocks:
         float64 or float32.
     sums : ndarray of shape (n_features,)
         Unweighted sums of the columns of X.
-    has_unknown, has_weights : bool
-        Whether some labels are unknown, and whether there are sample weights.
+    has_weights : bool
+        Whether there are sample weights.
     """
 
     def __init__(
@@ -48,14 +48,12 @@ class TrainingBlocks:
         self.dtype = float_type(X)
         self.has_weights = sample_weight is not None
         of_X, of_y = align_blocks(X, y)
-        X_blocks = runner.persist(
-            [delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X]
-        )
-        targets = runner.map_persist(
-            _validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks
-        )
+        to_array = delayed(np.asarray, pure=False)
+        X_blocks = runner.persist([to_array(block, dtype=self.dtype) for block in of_X])
+        weights = align_weights(X, sample_weight)
+        targets = runner.map_persist(_validate_targets, X_blocks, of_y, weights, common=checks)
         described = runner.map_compute(_describe_block, X_blocks, targets)
-        rows, problems, sums, unknown, totals = zip(*described, strict=True)
+        rows, problems, sums, totals = zip(*described, strict=True)
         lengths = np.array(rows)
         for k, problem in enumerate(problems):
             if problem:
@@ -67,7 +65,6 @@ class TrainingBlocks:
         self.targets = [targets[k] for k in filled]
         self.lengths = lengths[filled]
         self.sums = np.sum(sums, axis=0)
-        self.has_unknown = any(unknown)
         self.n = int(lengths.sum())
         self.total = float(sum(totals))
 
@@ -89,19 +86,18 @@ class TrainingBlocks:
     ) -> tuple[Array, RowTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all
         blocks."""
-        ends = np.cumsum(self.lengths)
-        places = np.split(positions, np.searchsorted(positions, ends[:-1]))
+        X = self.X if X is None else X
+        starts = np.cumsum(self.lengths) - self.lengths
+        places = np.split(positions, np.searchsorted(positions, starts[1:]))
         selected = [k for k, here in enumerate(places) if len(here)]
-        local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
-        blocks = (
-            [part[k] for k in selected] for part in (self.X if X is None else X, self.targets)
-        )
         found = self.runner.map_compute(
-            lambda X, targets, places: (X[places], targets.take(places)), *blocks, local
+            lambda X, targets, rows: (X[rows], targets.take(rows)),
+            [X[k] for k in selected],
+            [self.targets[k] for k in selected],
+            [places[k] - starts[k] for k in selected],
         )
-        return np.concatenate([X for X, _ in found]), _concatenate_targets(
-            [targets for _, targets in found]
-        )
+        X_parts, targets = zip(*found, strict=True)
+        return np.concatenate(X_parts), _concatenate_targets(targets)
 
 
 def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
@@ -109,9 +105,10 @@ def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
     values, masks, weights = zip(*parts, strict=True)
     observed = sample_weight = None
     if any(mask is not None for mask in masks):
-        known = [
-            np.ones_like(part.values) if part.observed is None else part.observed for part in parts
-        ]
+        known = []
+        for part in parts:
+            mask = part.observed
+            known.append(np.ones_like(part.values) if mask is None else mask)
         observed = np.concatenate(known)
     if weights[0] is not None:
         sample_weight = np.concatenate(weights)
@@ -140,7 +137,9 @@ class LazyRows:
     def __getitem__(self, positions: Indices) -> Array:
         unique, inverse = np.unique(positions, return_inverse=True)
         X, _ = self.training.fetch_rows(unique, self.blocks)
-        return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
+        if self.offsets is not None:
+            X = subtract_offsets(X, self.offsets)
+        return X[inverse]
 
 
 # Functions of a block.
@@ -160,33 +159,25 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
         weights = None if sample_weight is None else _check_weights(sample_weight)
     except InputError as error:
         return str(error)
-    T, observed = (
-        split_observed(targets) if checks.__sklearn_tags__().unknown_labels else (targets, None)
-    )
-    return RowTargets(T, observed, weights)
+    observed = None
+    if checks.__sklearn_tags__().unknown_labels:
+        targets, observed = split_observed(targets)
+    return RowTargets(targets, observed, weights)
 
 
 def _check_weights(sample_weight: Any) -> SampleWeight:
     weights = np.asarray(sample_weight, dtype=np.float64)
     for row in np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[:1]:
-        raise InputError(
-            f"sample_weight must be positive and finite, got {weights[row]:g} at row {row}; leave it out."
-        )
+        found = f"{weights[row]:g} at row {row}"
+        raise InputError(f"sample_weight must be positive and finite, got {found}; leave it out.")
     return weights
 
 
-def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:
-    """Number of rows, error message, column sums, whether labels are unknown, and the sum of the
-    sample weights."""
+def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, float]:
+    """Number of rows, error message, column sums, and the sum of the sample weights."""
     if isinstance(targets, str):
-        return len(X), targets, np.zeros(X.shape[1]), False, 0.0
-    return (
-        len(X),
-        "",
-        column_sums(X)[1],
-        targets.observed is not None,
-        float(targets.row_weights().sum()),
-    )
+        return len(X), targets, np.zeros(X.shape[1]), 0.0
+    return len(X), "", column_sums(X)[1], float(targets.row_weights().sum())
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types
@@ -194,11 +185,7 @@ _NUMBERS = "biuf"  # kinds of numpy's types
 
 def is_frame(collection: Any) -> bool:
     """Whether it is a Dask data frame."""
-    return (
-        is_dask_collection(collection)
-        and hasattr(collection, "npartitions")
-        and hasattr(collection, "columns")
-    )
+    return is_dask_collection(collection) and hasattr(collection, "columns")
 
 
 def check_collection(collection: Any, name: str) -> None:
@@ -206,26 +193,22 @@ def check_collection(collection: Any, name: str) -> None:
     columns."""
     if not (is_frame(collection) or isinstance(collection, da.Array)):
         remedy = "for data in memory use the estimators of ldlearn, or dask.array.from_array"
-        raise InputError(
-            f"{name} must be a Dask array or data frame, got {type(collection).__name__}; {remedy}."
-        )
+        found = type(collection).__name__
+        raise InputError(f"{name} must be a Dask array or data frame, got {found}; {remedy}.")
     if collection.ndim != 2:
         raise InputError(f"{name} must have two axes, one row a sample, got {collection.ndim}.")
     if is_frame(collection):
         for column, kind in collection.dtypes.items():
             if getattr(kind, "kind", "O") not in _NUMBERS:
-                raise InputError(
-                    f"Column {column!r} of {name} is not numeric; leave it out, or encode it first."
-                )
+                advice = "leave it out, or encode it first"
+                raise InputError(f"Column {column!r} of {name} is not numeric; {advice}.")
     elif np.isnan(collection.shape[1]):
-        raise InputError(
-            f"{name} has an unknown number of columns; call {name}.compute_chunk_sizes() first."
-        )
+        advice = f"call {name}.compute_chunk_sizes() first"
+        raise InputError(f"{name} has an unknown number of columns; {advice}.")
     elif not isinstance(collection._meta, np.ndarray):
         found = type(collection._meta).__name__
-        raise InputError(
-            f"The blocks of {name} must be numpy arrays, got {found}; convert them (map_blocks)."
-        )
+        advice = "convert them (map_blocks)"
+        raise InputError(f"The blocks of {name} must be numpy arrays, got {found}; {advice}.")
 
 
 def float_type(collection: Any) -> np.dtype[Any]:
@@ -251,12 +234,12 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
     Unknown lengths are not computed here: whether blocks have equally many rows is checked when
     they are computed.
     """
-    chunks, others = _row_chunks(X), _row_chunks(y)
+    chunks = _row_chunks(X)
+    others = _row_chunks(y)
     if chunks and others and chunks != others:
         if sum(chunks) != sum(others):
-            raise InputError(
-                f"X has {sum(chunks)} rows and {name} has {sum(others)}; each row needs its own."
-            )
+            sizes = f"X has {sum(chunks)} rows and {name} has {sum(others)}"
+            raise InputError(f"{sizes}; each row needs its own.")
         y = y.rechunk({0: chunks})
     of_X = collection_blocks(X)
     of_y = collection_blocks(y)
@@ -270,8 +253,9 @@ def collection_blocks(collection: Any) -> list[Any]:
     """Blocks of whole rows, as delayed objects."""
     if not isinstance(collection, da.Array):
         return list(collection.to_delayed())
-    whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
-    return list(whole.to_delayed().ravel())
+    if collection.ndim == 2:
+        collection = collection.rechunk({1: -1})
+    return list(collection.to_delayed().ravel())
 
 
 def _row_chunks(collection: Any) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """VoteLDL on Dask collections: the likelihood of 0/1 labels, summed over rows in blocks."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         Number of rounds over all blocks.
     """
 
-    _row_attributes: ClassVar[tuple[str, ...]] = ("label_distributions_",)
+    _row_attributes = ("label_distributions_",)
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Any:
         """Recover the degrees of new rows from their logical labels, lazily.
@@ -69,22 +69,13 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self._fitted_with_raters = False
         self._typical_offset = 0.0
         columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
-        if self.gamma is None:
-            self.gamma_ = self._select_gamma(*columns.selection_rows())
-        else:
-            self.gamma_ = float(self.gamma)
+        self.gamma_ = self._select_gamma(*columns.selection_rows(needed=self.gamma is None))
         counts = training.count_positives(self.label_names_)
         votes = _BlockVotes(columns, *counts)
         fit = minimize_votes(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        self.coef_ = fit.coef.T
-        self.intercept_ = fit.intercept
-        self.lambda_ = float(np.exp(fit.log_rate))
+        self._set_fit(columns, fit)
         self.n_votes_ = mean_positives(*counts, training.total)
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        self.objective_ = fit.loss
-        self.objective_path_ = fit.path
-        self.converged_ = fit.converged
-        self.n_iter_ = fit.n_iter
         self._set_degrees(training, _recover_from_votes, columns.blocks, training.targets)
 
 

@@ -1,8 +1,6 @@
 """DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on
 a cluster."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +9,7 @@ import numpy as np
 
 from ldlearn.core.simplex import Array
 from ldlearn.joint.dldl_steps import DegreeStep
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_regression import SoftmaxFit
 
 _log = logging.getLogger(__name__)
@@ -19,8 +18,11 @@ _log = logging.getLogger(__name__)
 class Steps(Protocol):
     """The two steps of the alternation."""
 
-    total: float  # sum of the sample weights
     D: Any  # the current degrees
+
+    @property
+    def features(self) -> CentredMatrix:
+        """What W multiplies."""
 
     def terms(self) -> float:
         """The terms of the objective in D alone, at D."""
@@ -33,7 +35,7 @@ class Steps(Protocol):
 
 
 @dataclass(frozen=True)
-class Alternation:
+class _Alternation:
     """The result of `alternate`."""
 
     first_W: SoftmaxFit
@@ -46,7 +48,7 @@ class Alternation:
 
 def alternate(
     steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None
-) -> Alternation:
+) -> _Alternation:
     """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter``
     times.
 
@@ -72,9 +74,8 @@ def alternate(
         # rate).
         rate = D.change / max(last_change, tol)
         limit = np.sqrt(tol) * max(1.0 - rate, np.sqrt(tol))
-        converged = bool(
-            n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= limit
-        )
+        smallest_gain = tol * steps.features.total
+        converged = bool(n_iter > 1 and path[-3] - path[-1] <= smallest_gain and D.change <= limit)
         last_change = D.change
         if converged or n_iter == max_iter:
             break
@@ -82,4 +83,4 @@ def alternate(
         # gains.
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
     solved = bool(W.converged and D.converged)
-    return Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)
+    return _Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)

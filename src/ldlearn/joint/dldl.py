@@ -1,14 +1,15 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import signature
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 
-from ldlearn.base import Capabilities
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.errors import raise_input_errors
 from ldlearn.base.parameters import (
     NonNegative,
@@ -22,19 +23,19 @@ from ldlearn.core.negative_labels import concentration, mean_positives, mix_with
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, count_positives, fill_unknown, possible_labels
-from ldlearn.joint.alternation import Alternation, Steps, alternate
+from ldlearn.joint.alternation import Steps, alternate
 from ldlearn.joint.dldl_steps import DegreeRows, DegreeTerms, LocalSteps, SharedWork
-from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
-from ldlearn.joint.linear_joint import LinearJointModel
+from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters
+from ldlearn.joint.linear_joint import LinearPredictorMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit
-from ldlearn.uncertainty.intervals import TrainingRows
+from ldlearn.uncertainty.intervals import IntervalMixin
 
 
 @estimator_dataclass
-class DLDL(LinearJointModel):
+class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them,
@@ -58,7 +59,8 @@ class DLDL(LinearJointModel):
     ----------
     alpha : float, default=0.0
         Penalty of the graph term. 0 omits the graph; where it helped, it did so little, with 0.01
-        to 0.1.
+        to 0.1. With a graph the fitted model, its pickles and its model files hold the features of
+        the training rows, because `enhance` looks for neighbours among them.
     beta : float, default=None
         Penalty of ``|D|^2``: large values make the degrees of the positive labels of a row more
         equal. None selects it from the 0/1 labels alone: the one whose degrees have the largest
@@ -200,7 +202,7 @@ class DLDL(LinearJointModel):
            [0.01, 0.99]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "graph_": "csr (n_fitted, n_fitted) | None",
         "sigma_": "float | None",
         "_index": "NearestNeighbors | None",
@@ -217,7 +219,7 @@ class DLDL(LinearJointModel):
 
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         # Penalties are selected here; where they are given, a fit takes a tenth of the time.
         {"max_iter": 2},
         {
@@ -286,6 +288,7 @@ class DLDL(LinearJointModel):
         if any(not set(point) <= set(self.path_params) for point in points):
             yield from super().fit_path(X, y, points, **row_data)
             return
+        signature(self.fit).bind(X, y, **row_data)  # an unknown keyword is a TypeError
         work = SharedWork()
         for point in points:
             model = clone(self).set_params(**point)
@@ -307,60 +310,47 @@ class DLDL(LinearJointModel):
         work: SharedWork | None = None,
     ) -> None:
         work = work or SharedWork()
-        G = self._fit_graph(X, work)
+        self.graph_: sparse.csr_array | None = None
+        self.sigma_: float | None = None
+        self._index: Any = None
+        G = self._fit_graph(X, work) if self.alpha > 0 else None
         features = self._fit_features(X, sample_weight, work)
         labels = RowTargets(Y, observed, sample_weight)
-        self._set_concentration(*count_positives(Y, observed, sample_weight), features.total)
-        self._select_penalties(lambda: (features, labels, groups))
+        positives = count_positives(Y, observed, sample_weight)
+        self.n_votes_ = mean_positives(*positives, features.total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        selected = select_hyperparameters(
+            features,
+            labels,
+            groups,
+            beta=self.beta,
+            gamma=self.gamma,
+            ordered=self.ordered,
+            label_model=self.label_model,
+            max_iter=self.max_iter,
+        )
+        self._set_penalties(selected)
         rows, start = self._initial_degrees(X, labels, G, degrees)
         steps = LocalSteps(features, rows, start, self._degree_terms(), self.gamma_, self.tol)
-        found = self._alternate(steps, work.first_W)
-        work.first_W = found.first_W
-        coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
-        self.coef_ = coef.T
+        work.first_W = self._alternate(steps, work.first_W)
         D = steps.D
         if sparse.issparse(D):  # degrees of many labels are large: they take the precision of X
             D = D.astype(features.original.X.dtype).toarray()
         self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
         self.gap_ = steps.gap
-        self._keep_training_rows(TrainingRows(X, labels, features, groups=groups))
+        self._keep_training_rows(X, labels, features, groups=groups)
 
-    def _set_concentration(self, positives: Array, counts: Array, total: float) -> None:
-        self.n_votes_ = mean_positives(positives, counts, total)
-        self.kappa_ = concentration(self.zeros, self.n_votes_)
-
-    def _select_penalties(self, selection_rows: Callable[[], tuple[Any, ...]]) -> None:
-        beta: Any = self.beta
-        gamma: Any = self.gamma
-        ordered: Any = self.ordered
-        messages = []
-        rows: tuple[Any, ...] = ()
-        if beta is None or gamma is None or ordered is True:
-            rows = selection_rows()
-        if beta is None or gamma is None:
-            beta, gamma, message = select_hyperparameters(
-                *rows,
-                beta=beta,
-                gamma=gamma,
-                label_model=self.label_model,
-                max_iter=self.max_iter,
-            )
-            messages.append(message)
-        if ordered is True:
-            ordered, message = select_ordered_penalty(
-                *rows, beta=beta, gamma=gamma, max_iter=self.max_iter
-            )
-            messages.append(message)
+    def _set_penalties(self, selected: Hyperparameters) -> None:
         self.alpha_ = float(self.alpha)
-        self.beta_ = float(beta)
-        self.gamma_ = float(gamma)
-        self.ordered_ = float(ordered)
-        self.selection_summary_ = "; ".join(messages)
+        self.beta_, self.gamma_, self.ordered_, self.selection_summary_ = selected
 
-    def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> Alternation:
+    def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> SoftmaxFit:
+        """Algorithm 2; returns the first W-step, for other fits to start from."""
         found = alternate(
             steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=start
         )
+        coef, self.intercept_ = steps.features.to_original(found.W.coef, found.W.intercept)
+        self.coef_ = coef.T
         self.objective_path_ = found.objective_path
         self.objective_ = float(found.objective_path[-1])
         self.n_newton_ = found.n_newton
@@ -368,18 +358,13 @@ class DLDL(LinearJointModel):
         self.coef_gap_ = found.W.gap
         self.steps_converged_ = found.steps_converged
         self.converged_ = found.converged
-        return found
+        return found.first_W
 
     def _degree_terms(self) -> DegreeTerms:
         return DegreeTerms(self.beta_, self.ordered_)
 
     def _fit_graph(self, X: Any, work: SharedWork) -> Any:
-        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha if alpha > 0."""
-        self.graph_: sparse.csr_array | None = None
-        self.sigma_: float | None = None
-        self._index: Any = None
-        if self.alpha == 0:
-            return None
+        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha."""
         if work.graph is None:
             work.graph = neighbor_graph(X, self.n_neighbors, self.sigma, self.neighbors)
         self.graph_, self.sigma_, self._index, self._offsets = work.graph

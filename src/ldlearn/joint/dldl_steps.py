@@ -1,15 +1,21 @@
 """The steps of DLDL's alternation: degrees given the predictor, and both on rows in memory."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from ldlearn.core.graph import NeighborGraph
-from ldlearn.core.simplex import Array, Mask, SampleWeight, log_degrees, log_softmax
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    log_degrees,
+    log_softmax,
+    row_weights,
+    take_rows,
+)
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
@@ -24,11 +30,14 @@ class DegreeRows:
     sample_weight: SampleWeight | None = None
     fixed: Mask | None = None  # rows whose degrees are given and stay as they start
 
-    def take(self, rows: Mask) -> DegreeRows:
+    def take(self, rows: Mask) -> Self:
         """Some of the rows, and the graph among them."""
-        G = None if self.laplacian is None else self.laplacian[rows][:, rows]
-        return DegreeRows(
-            self.support[rows], G, None if self.sample_weight is None else self.sample_weight[rows]
+        G = self.laplacian
+        if G is not None:
+            G = G[rows][:, rows]
+        weights = take_rows(self.sample_weight, rows)
+        return replace(
+            self, support=self.support[rows], laplacian=G, sample_weight=weights, fixed=None
         )
 
 
@@ -53,8 +62,8 @@ def second_difference_penalty(n_labels: int) -> Array:
     ... )
     (0.0, 5.0)
     """
-    S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
-    return np.asarray(S.T @ S)
+    S = np.diff(np.eye(n_labels), n=2, axis=0)
+    return S.T @ S
 
 
 @dataclass(frozen=True)
@@ -81,10 +90,14 @@ class DegreeTerms:
         if Q is not None:
             values = values + D * (D @ Q)
         w = rows.sample_weight
-        if w is not None:
-            values *= np.repeat(w, np.diff(D.indptr)) if sparse.issparse(D) else w[:, None]
-        graph_term = 0.0 if rows.laplacian is None else float(np.vdot(D, rows.laplacian @ D))
-        return graph_term + float(values.sum())
+        if w is not None and sparse.issparse(D):
+            values *= np.repeat(w, np.diff(D.indptr))
+        elif w is not None:
+            values *= w[:, None]
+        total = float(values.sum())
+        if rows.laplacian is not None:
+            total += float(np.vdot(D, rows.laplacian @ D))
+        return total
 
     def minimize(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> DegreeStep:
         """The D-step (Eq. 11): minimise these terms minus ``<D, ln P>`` over distributions on the
@@ -114,47 +127,40 @@ class DegreeTerms:
         The graph couples both kinds of row: ``tr(D'GD)`` is quadratic in the free rows and linear
         in their products with the fixed ones, which shift the prior of the free rows.
         """
-        assert rows.fixed is not None
-        free, fixed = ~rows.fixed, rows.fixed
-        fixed_D, w = start[fixed], rows.sample_weight
+        fixed = np.asarray(rows.fixed)
+        free = ~fixed
+        fixed_D = start[fixed]
+        w = row_weights(start, rows.sample_weight)
         # The fixed rows add a constant to the objective.
-        fit = (fixed_D * logP[fixed]).sum(axis=1)
-        constant = self.value(fixed_D, rows.take(fixed)) - float(
-            fit.sum() if w is None else w[fixed] @ fit
-        )
+        constant = self.value(fixed_D, rows.take(fixed))
+        constant -= float(w[fixed] @ (fixed_D * logP[fixed]).sum(axis=1))
+        gap = np.zeros(len(start))
         if not free.any():
-            return SimplexSolution(start, np.zeros(len(start)), constant, 0, True)
+            return SimplexSolution(start, gap, constant, 0, True)
         prior = logP[free]
         if rows.laplacian is not None:
             # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by
             # its weight, the graph is not.
             coupling = 2.0 * (rows.laplacian[free][:, fixed] @ fixed_D)
-            prior = prior - (coupling if w is None else coupling / w[free, None])
+            prior = prior - coupling / w[free, None]
         found = self._solve(prior, rows.take(free), start[free], tol)
-        D, gap = start.copy(), np.zeros(len(start))
-        D[free], gap[free] = found.D, found.gap
+        D = start.copy()
+        D[free] = found.D
+        gap[free] = found.gap
         return replace(found, D=D, gap=gap, objective=found.objective + constant)
 
 
+@dataclass
 class LocalSteps:
     """The two steps of the alternation on rows in memory."""
 
-    def __init__(
-        self,
-        features: CentredMatrix,
-        rows: DegreeRows,
-        D: Any,
-        degree_terms: DegreeTerms,
-        gamma: float,
-        tol: float,
-    ) -> None:
-        self.features = features
-        self.rows = rows
-        self.D = D
-        self.degree_terms = degree_terms
-        self.gamma = gamma
-        self.tol = tol
-        self.total = features.total
+    features: CentredMatrix
+    rows: DegreeRows
+    D: Any
+    degree_terms: DegreeTerms
+    gamma: float
+    tol: float
+    gap: Array = field(init=False)
 
     def terms(self) -> float:
         """See `Steps.terms`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ from ldlearn.core.reconstruction import (
     simplex_weights,
     weights_to_csr,
 )
-from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
+from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, row_weights, softmax
 from ldlearn.core.targets import possible_labels
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_operator
@@ -44,8 +44,8 @@ class L2(JointModel):
 
     .. math::
 
-        \min_{S, D, W, b}\; \beta |P - D|^2 + \alpha (|X - S X|^2 + |D - S D|^2) + \lambda |D - Y|^2 + \gamma |W|_*,
-        \qquad P = softmax(X W + b)
+        \min_{S, D, W, b}\; \beta |P - D|^2 + \alpha (|X - S X|^2 + |D - S D|^2)
+        + \lambda |D - Y|^2 + \gamma |W|_*, \qquad P = softmax(X W + b)
 
     where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and
     :math:`|W|_*` is the sum of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X
@@ -137,7 +137,7 @@ class L2(JointModel):
            [0.07, 0.93]])
     """
 
-    learned: ClassVar = {
+    learned = {
         "coef_": "float (n_labels, n_features)",
         "intercept_": "float (n_labels)",
         "scores_": "float (n_fitted, n_labels)",
@@ -184,29 +184,25 @@ class L2(JointModel):
         # With a free intercept centring changes no value of the objective, only how fast W and b
         # are found.
         features = np.asarray(X, dtype=np.float64)
-        mean = (
-            np.average(features, axis=0, weights=sample_weight)
-            if self.fit_intercept
-            else np.zeros(X.shape[1])
-        )
+        mean = np.zeros(X.shape[1])
+        if self.fit_intercept:
+            mean = np.average(features, axis=0, weights=sample_weight)
         S = sparse.csr_array((len(Y), len(Y)))
         if self.alpha > 0:
             neighbors = nearest_rows(X, self.n_neighbors)
             grams = local_grams(features - mean, neighbors)
             weights = simplex_weights(grams)
             S = weights_to_csr(weights, neighbors)
-        w, seen = (
-            np.ones(len(Y)) if sample_weight is None else sample_weight,
-            1.0 if observed is None else observed,
-        )
-        rows = _Rows(features - mean, Y, w, seen)
-        D = propagated_labels(S, possible_labels(Y, observed))
+        seen = 1.0 if observed is None else observed
+        rows = _Rows(features - mean, Y, row_weights(Y, sample_weight), seen)
+        D = _propagated_labels(S, possible_labels(Y, observed))
         W, b = self._initial_coefficients(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
-            before = D, P
+            old_D = D
+            old_P = P
             # S, D and the predictor in turn, each given the latest of the others: no step raises
             # the objective.
             if self.alpha > 0:  # the last supports are a good start
@@ -214,44 +210,47 @@ class L2(JointModel):
                 S = weights_to_csr(weights, neighbors)
             D = self._solve_degrees(S, P, rows)
             fit = self._fit_predictor(rows, D, W, b)
-            W, b, P = fit.coef, fit.intercept, softmax(fit.scores)
+            W = fit.coef
+            b = fit.intercept
+            P = softmax(fit.scores)
             path.append(self._objective(fit, S, D, rows))
-            moved = max(np.abs(new - old).max() for new, old in zip((D, P), before, strict=True))
+            moved = max(np.abs(D - old_D).max(), np.abs(P - old_P).max())
             self.converged_ = bool(moved <= self.tol)
-        self.coef_, self.intercept_ = W.T, b - mean @ W
-        self.scores_, self.weights_ = D, S
-        self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
+        self.coef_ = W.T
+        self.intercept_ = b - mean @ W
+        self.scores_ = D
+        self.weights_ = S
+        self.objective_path_ = np.array(path)
+        self.objective_ = path[-1]
+        self.n_iter_ = len(path)
         self.label_distributions_ = softmax(D)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         """Degrees by the labels and the predictor alone."""
         seen = 1.0 if observed is None else observed
-        return softmax(
-            (self.beta * self._predict(X) + self.lam * Y) / (self.beta + self.lam * seen)
-        )
+        mixed = self.beta * self._predict(X) + self.lam * Y
+        return softmax(mixed / (self.beta + self.lam * seen))
 
     def _initial_coefficients(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
         """W and b: at zero the best constant, which is the mean of distributions D."""
-        m, c = rows.X.shape[1], D.shape[1]
+        shape = rows.X.shape[1], D.shape[1]
         if self.init == "random":
-            return check_random_state(self.random_state).uniform(size=(m, c)), np.zeros(c)
+            W = check_random_state(self.random_state).uniform(size=shape)
+            return W, np.zeros(shape[1])
         # A label without positive rows would start at minus infinity, where the squared error has
         # no gradient.
         log_means = np.log(np.maximum(np.average(D, axis=0, weights=rows.w), 1e-3))
-        return np.zeros((m, c)), (log_means - log_means.mean()) * self.fit_intercept
+        return np.zeros(shape), (log_means - log_means.mean()) * self.fit_intercept
 
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
         """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam
         where y is NaN."""
         M = self.alpha * reconstruction_laplacian(S)
         w = rows.w[:, None]
-        diagonal, target = (
-            w * (self.beta + self.lam * rows.seen),
-            w * (self.beta * P + self.lam * rows.Y),
-        )
-        return solve_operator(
-            lambda D: diagonal * D + M @ D, diagonal + M.diagonal()[:, None], target, tol=1e-8
-        )
+        diagonal = w * (self.beta + self.lam * rows.seen)
+        target = w * (self.beta * P + self.lam * rows.Y)
+        whole_diagonal = diagonal + M.diagonal()[:, None]
+        return solve_operator(lambda D: diagonal * D + M @ D, whole_diagonal, target, tol=1e-8)
 
     def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
         # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a
@@ -259,7 +258,7 @@ class L2(JointModel):
         farthest = max(float(D.max()), 1.0 - float(D.min()))
         return nuclear_regression(
             rows.X,
-            lambda Z: squared_error(Z, D, rows.w),
+            lambda Z: _squared_error(Z, D, rows.w),
             self.gamma / self.beta,
             (W, b),
             curvature=0.5 + 2.0 * farthest,
@@ -268,17 +267,12 @@ class L2(JointModel):
         )
 
     def _objective(self, fit: NuclearFit, S: sparse.csr_array, D: Array, rows: _Rows) -> float:
+        value = self.beta * fit.objective
+        if self.alpha:
+            rebuilt = np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2)
+            value += self.alpha * float(rebuilt)
         off = (D - rows.Y) * rows.seen
-        rebuilt = (
-            float(np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2))
-            if self.alpha
-            else 0.0
-        )
-        return (
-            self.beta * fit.objective
-            + self.alpha * rebuilt
-            + self.lam * float(rows.w @ np.sum(off**2, axis=1))
-        )
+        return value + self.lam * float(rows.w @ np.sum(off**2, axis=1))
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
@@ -293,19 +287,18 @@ class _Rows(NamedTuple):
     seen: Array | float  # whether a label is observed; 1 if all are
 
 
-def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tuple[float, Array]:
+def _squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tuple[float, Array]:
     """``|softmax(Z) - D|^2``, each row as often as it counts, and its gradient."""
     P = softmax(Z)
     R = P - D
+    weighted = R if weights is None else R * weights[:, None]
     # The Jacobian of the softmax, diag(p) - p p', is symmetric and takes the residuals back to the
     # scores.
-    weighted = R if weights is None else R * weights[:, None]
-    return float(np.vdot(R, weighted)), 2.0 * P * (
-        weighted - np.einsum("ij,ij->i", weighted, P)[:, None]
-    )
+    mean = np.einsum("ij,ij->i", weighted, P)[:, None]
+    return float(np.vdot(R, weighted)), 2.0 * P * (weighted - mean)
 
 
-def propagated_labels(
+def _propagated_labels(
     S: sparse.csr_array, Y: Mask, tol: float = 1e-3, max_iter: int = 100
 ) -> Array:
     """Minimise ``|D - S D|^2`` over distributions on the positive labels, by accelerated projected
@@ -321,9 +314,11 @@ def propagated_labels(
     Z = D
     t = 1.0
     for _ in range(max_iter):
-        previous, D = D, project_simplex(Z - 2.0 * step * (M @ Z), Y)
+        previous = D
+        D = project_simplex(Z - 2.0 * step * (M @ Z), Y)
         if np.abs(D - previous).max() <= tol:
             break
-        t, old = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)), t
+        old = t
+        t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         Z = D + (old - 1.0) / t * (D - previous)
     return D

@@ -14,6 +14,7 @@ from ldlearn.core.votes import competing_votes, log_likelihood
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.folds import validation_folds
+from ldlearn.solvers.softmax_regression import SoftmaxFit
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 VALIDATION_TOL = 1e-4  # accuracy per row of fits that are only compared with each other
@@ -32,6 +33,10 @@ class Split:
     def default_gamma(self) -> float:
         """Default penalty of the training rows."""
         return default_gamma(self.features)
+
+    def validation_scores(self, fit: SoftmaxFit | VoteFit) -> Array:
+        """Linear scores of the validation rows."""
+        return np.asarray(self.X_test @ fit.coef + fit.intercept, dtype=np.float64)
 
     def log_likelihoods(self, theta: Array) -> Array:
         """Log-likelihood of the observed labels of each validation row."""
@@ -66,9 +71,8 @@ def paired_z_score(difference: Array, weights: SampleWeight) -> float:
     return mean / float(np.sqrt(variance + VALIDATION_TOL**2))
 
 
-_PENALTY_RATIOS = tuple(
-    (10.0 ** np.arange(5.5, -1.5, -0.5)).tolist()
-)  # to DLDL's default gamma; first a constant
+# To DLDL's default gamma; first a constant.
+_PENALTY_RATIOS = tuple((10.0 ** np.arange(5.5, -1.5, -0.5)).tolist())
 
 
 @dataclass(frozen=True)
@@ -87,37 +91,37 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     Penalties are tried from large to small, each fit starting from the last, until the held-out
     likelihood falls.
     """
-    best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
-    fits: Sequence[VoteFit | None] = [None] * len(splits)
-    for ratio in _PENALTY_RATIOS if splits else ():
-        model = _validate_on_splits(splits, ratio, fits)
-        mean = float(np.average(model.log_likelihoods, weights=validation_weights(splits)))
+    best = ValidatedModel(1.0, np.empty(0), (), ())
+    if not splits:
+        return best
+    best_mean = -np.inf
+    weights = validation_weights(splits)
+    starts: Sequence[VoteFit | None] = [None] * len(splits)
+    for ratio in _PENALTY_RATIOS:
+        tasks = [(split, start, ratio) for split, start in zip(splits, starts, strict=True)]
+        validated = in_threads(_fit_and_evaluate, tasks)
+        parts, thetas, fits = zip(*validated, strict=True)
+        values = np.concatenate(parts)
+        mean = float(np.average(values, weights=weights))
         if mean < best_mean:
             break
-        best, best_mean, fits = model, mean, model.fits
+        best = ValidatedModel(ratio, values, thetas, fits)
+        best_mean = mean
+        starts = fits
     return best
 
 
-def _validate_on_splits(
-    splits: list[Split], ratio: float, starts: Sequence[VoteFit | None]
-) -> ValidatedModel:
-    """Fit the vote model on the training rows of each split, and evaluate it on the validation
+def _fit_and_evaluate(task: tuple[Split, VoteFit | None, float]) -> tuple[Array, Array, VoteFit]:
+    """Fit the vote model on the training rows of a split, and evaluate it on the validation
     rows."""
-
-    def validate(pair: tuple[Split, VoteFit | None]) -> tuple[Array, Array, VoteFit]:
-        split, start = pair
-        Y, observed, _ = split.labels
-        l2 = ratio * split.default_gamma
-        fit = vote_regression(
-            split.features, Y, observed=observed, l2=l2, start=start, tol=VALIDATION_TOL
-        )
-        Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
-        theta = competing_votes(Z, fit.log_rate)
-        return split.log_likelihoods(theta), theta, fit
-
-    pairs = list(zip(splits, starts, strict=True))
-    parts, thetas, fits = zip(*in_threads(validate, pairs), strict=True)
-    return ValidatedModel(ratio, np.concatenate(parts), thetas, fits)
+    split, start, ratio = task
+    Y, observed, _ = split.labels
+    l2 = ratio * split.default_gamma
+    fit = vote_regression(
+        split.features, Y, observed=observed, l2=l2, start=start, tol=VALIDATION_TOL
+    )
+    theta = competing_votes(split.validation_scores(fit), fit.log_rate)
+    return split.log_likelihoods(theta), theta, fit
 
 
 def has_fixed_cardinality(splits: list[Split]) -> bool:

@@ -1,46 +1,42 @@
-"""Joint models whose predictor is a softmax of linear scores, of features or of a map of them."""
+"""Predictors that are a softmax of linear scores, of the features or of a map of them."""
 
 from typing import Any, ClassVar
 
-from ldlearn.base import JointModel
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
-from ldlearn.uncertainty.intervals import IntervalMixin
 
 
-class LinearJointModel(IntervalMixin, JointModel):
-    """A joint model that predicts ``softmax(W x + b)``, x being the features or a map of them.
+class LinearPredictorMixin:
+    """Adds the prediction ``softmax(W x + b)`` to a joint model, x being the features or a map of
+    them.
 
-    ``_fit`` sets ``coef_``, ``intercept_``, ``feature_map_``, ``kappa_`` and ``n_votes_``, and
-    calls ``_keep_training_rows``, so that there are intervals.
+    ``_fit`` sets ``coef_``, ``intercept_`` and ``feature_map_``.
     """
 
     learned: ClassVar = {
-        "kappa_": "float",
-        "n_votes_": "float",
         "_offsets": "float (n_features) | None",
         "feature_map_": "any",
         "coef_": "float (n_labels, n_inputs)",
         "intercept_": "float (n_labels)",
-        "_posterior_state": "PosteriorState | None",
     }
 
     feature_map: Any
+    feature_map_: Any
     coef_: Array
     intercept_: Array
     _offsets: Array | None = None  # common to all rows, subtracted where distances are computed
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
         """The fitted feature map and the mapped features; None and X if there is no map."""
+        if self.feature_map is None:
+            return None, X
         if isinstance(self.feature_map, str):
             self._offsets = common_offsets(X)
-        mapped = self._map_input(X)
-        feature_map = make_feature_map(self.feature_map, mapped)
-        if feature_map is not None:
-            mapped = feature_map.fit_transform(mapped)
-        return feature_map, mapped
+        inputs = self._map_input(X)
+        feature_map = make_feature_map(self.feature_map, inputs)
+        return feature_map, feature_map.fit_transform(inputs)
 
     def _map_input(self, X: Any) -> Any:
         """Input of the feature map; without common offsets if the map is a kernel of distances."""

@@ -1,11 +1,11 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.output import wrap_output
 from ldlearn.base.parameters import (
     NonNegative,
@@ -21,17 +21,17 @@ from ldlearn.core.targets import RowTargets, count_positives
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
-from ldlearn.joint.linear_joint import LinearJointModel
+from ldlearn.joint.linear_joint import LinearPredictorMixin
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import TrainingRows
+from ldlearn.solvers.vote_regression import VoteFit, vote_regression
+from ldlearn.uncertainty.intervals import IntervalMixin
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
-class VoteLDL(LinearJointModel):
+class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets
@@ -130,7 +130,7 @@ class VoteLDL(LinearJointModel):
     True
     """
 
-    learned: ClassVar = {
+    learned = {
         "_fitted_with_raters": "bool",
         "_typical_offset": "float",
         "gamma_": "float",
@@ -138,7 +138,7 @@ class VoteLDL(LinearJointModel):
     }
 
     _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+    _test_params = (
         {},
         {"gamma": 0.5, "fit_intercept": False},
         {"gamma": 0.5, "feature_map": "rbf"},
@@ -177,16 +177,15 @@ class VoteLDL(LinearJointModel):
         -------
         D : ndarray of shape (n_samples, n_labels)
         """
-        return self._enhance_rows(
-            X, y, **({} if n_raters is None else {"n_raters": self._check_raters(n_raters, y)})
-        )
+        if n_raters is None:
+            return self._enhance_rows(X, y)
+        return self._enhance_rows(X, y, n_raters=self._check_raters(n_raters, y))
 
     def _check_raters(self, n_raters: Any, y: Any) -> Array:
         check_is_fitted(self)
         if not self._fitted_with_raters:
-            raise InputError(
-                "n_raters were not given to fit, so that the votes per rater are unknown; fit with n_raters too."
-            )
+            problem = "n_raters were not given to fit, so that the votes per rater are unknown"
+            raise InputError(f"{problem}; fit with n_raters too.")
         return log_raters(n_raters, np.shape(y)[0])
 
     @wrap_output
@@ -223,9 +222,8 @@ class VoteLDL(LinearJointModel):
             return super()._find_concentration(n_raters)
         if n_raters is not None:
             log_raters(n_raters, np.size(n_raters))
-        return self._find_posterior().concentration(
-            float(np.exp(self._typical_offset)), self._typical_offset
-        )
+        typical_raters = float(np.exp(self._typical_offset))
+        return self._find_posterior().concentration(typical_raters, self._typical_offset)
 
     def _fit(
         self,
@@ -236,50 +234,59 @@ class VoteLDL(LinearJointModel):
         n_raters: Array | None = None,
         groups: Indices | None = None,
     ) -> None:
-        self._fitted_with_raters = n_raters is not None
-        offset: float | Array = 0.0 if n_raters is None else n_raters
-        # New rows without a number of raters get the geometric mean of those of the training rows.
-        self._typical_offset = float(
-            np.average(offset, weights=None if n_raters is None else sample_weight)
-        )
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
-        self.gamma_ = (
-            self._select_gamma(features, labels, groups)
-            if self.gamma is None
-            else float(self.gamma)
+        # If the numbers of raters are given, lambda is that of one rater and the offset makes it
+        # that of the row. New rows without a number get the geometric mean of the training rows.
+        self._fitted_with_raters = n_raters is not None
+        offset: float | Array = 0.0
+        self._typical_offset = 0.0
+        if n_raters is not None:
+            offset = n_raters
+            self._typical_offset = float(np.average(offset, weights=sample_weight))
+        self.gamma_ = self._select_gamma(features, labels, groups)
+        fit = vote_regression(
+            features,
+            Y,
+            observed=observed,
+            offset=offset,
+            l2=self.gamma_,
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
-        options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
-        fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
-        self.lambda_ = float(np.exp(fit.log_rate))
+        self._set_fit(features, fit)
         n_positives = mean_positives(*count_positives(Y, observed, sample_weight), features.total)
         self.n_votes_ = n_positives if n_raters is None else float(np.exp(self._typical_offset))
         self.kappa_ = concentration(self.zeros, self.n_votes_)
         if n_raters is not None and self.zeros == "less":
             P = softmax(fit.scores).astype(np.float64)
             self.kappa_ = min(find_concentration(P, n_positives / Y.shape[1], self.n_votes_), 1e4)
+        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
+        self._keep_training_rows(X, labels, features, offset, groups)
+
+    def _set_fit(self, features: CentredMatrix, fit: VoteFit) -> None:
         coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
         self.coef_ = coef.T
-        self.objective_, self.objective_path_ = fit.loss, fit.path
-        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        # If the numbers of raters are given, lambda is that of one rater and the offset makes it
-        # that of the row.
-        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
-        self._keep_training_rows(TrainingRows(X, labels, features, offset, groups))
+        self.lambda_ = float(np.exp(fit.log_rate))
+        self.objective_ = fit.loss
+        self.objective_path_ = fit.path
+        self.converged_ = fit.converged
+        self.n_iter_ = fit.n_iter
 
     def _select_gamma(
         self, features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
     ) -> float:
+        if self.gamma is not None:
+            return float(self.gamma)
         splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes given the 0/1 labels, mixed with the prediction if zeros
         mean less."""
-        D = normalize_rows(
-            expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed)
-        )
+        theta = competing_votes(Z, np.log(self.lambda_) + offset)
+        D = normalize_rows(expected_votes(theta, Y, observed))
         return mix_with_prediction(D, softmax(Z), self.kappa_, self.n_votes_)
 
     def _enhance(

@@ -104,9 +104,8 @@ class ConformalIntervals(BaseEstimator):
             ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self, "residuals_")
-        return _conformal_bounds(
-            self.residuals_, np.asarray(self.estimator.predict(X), dtype=np.float64), coverage
-        )
+        predicted = np.asarray(self.estimator.predict(X), dtype=np.float64)
+        return _conformal_bounds(self.residuals_, predicted, coverage)
 
 
 def conformal_intervals(
@@ -141,24 +140,23 @@ def conformal_intervals(
     >>> lower.round(3), upper.round(3)
     (array([[0.375, 0.375]]), array([[0.625, 0.625]]))
     """
-    residuals = _scaled_residuals(
-        np.asarray(known, dtype=np.float64), check_distributions(truth), simultaneous
-    )
+    old = np.asarray(known, dtype=np.float64)
+    residuals = _scaled_residuals(old, check_distributions(truth), simultaneous)
     return _conformal_bounds(residuals, np.asarray(new, dtype=np.float64), coverage)
 
 
 def _degree_scale(P: Array) -> Array:
     """Standard deviation of a degree up to a factor: degrees near 0 and 1 vary less."""
-    return np.asarray(np.sqrt(np.maximum(P * (1.0 - P), 0.01)))
+    return np.sqrt(np.maximum(P * (1.0 - P), 0.01))
 
 
 def _scaled_residuals(P: Array, D: Array, simultaneous: bool) -> Array:
     if P.shape != D.shape:
         raise InputError(f"there are degrees of shape {P.shape}, but true ones of shape {D.shape}.")
     residuals = np.abs(D - P) / _degree_scale(P)
-    return np.asarray(
-        np.sort(residuals.max(axis=1, keepdims=True) if simultaneous else residuals, axis=0)
-    )
+    if simultaneous:
+        residuals = residuals.max(axis=1, keepdims=True)
+    return np.sort(residuals, axis=0)
 
 
 def _conformal_bounds(residuals: Array, P: Array, coverage: float) -> Bounds:
@@ -166,7 +164,8 @@ def _conformal_bounds(residuals: Array, P: Array, coverage: float) -> Bounds:
     n = len(residuals)
     # The rank of a new row among n + 1 is uniformly distributed; rounding must not cost a rank.
     rank = math.ceil((n + 1) * coverage - 1e-9)
-    reach = np.full(residuals.shape[1], np.inf) if rank > n else residuals[rank - 1]
-    return np.maximum(P - reach * _degree_scale(P), 0.0), np.minimum(
-        P + reach * _degree_scale(P), 1.0
-    )
+    reach = np.full(residuals.shape[1], np.inf)
+    if rank <= n:
+        reach = residuals[rank - 1]
+    margin = reach * _degree_scale(P)
+    return np.maximum(P - margin, 0.0), np.minimum(P + margin, 1.0)

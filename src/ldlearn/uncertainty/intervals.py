@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base.output import wrap_output
-from ldlearn.core.simplex import Array, Indices, Mask
+from ldlearn.core.simplex import Array, Indices, Mask, take_rows
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.centred_matrix import CentredMatrix
@@ -26,40 +26,36 @@ from ldlearn.uncertainty.vote_posterior import vote_posterior
 _MAX_LABELS = 200
 
 
-class TrainingRows:
+@dataclass(frozen=True)
+class _TrainingRows:
     """The rows of a fit, kept in memory until the posterior is computed from them.
 
     X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect
     later changes.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        labels: RowTargets,
-        features: CentredMatrix,
-        offset: float | Array = 0.0,
-        groups: Indices | None = None,
-    ) -> None:
-        self.X = X
-        self.labels = labels
-        # Kept only if made by `reduce_to_row_space`: small, and slow to make.
-        self.reduced = None if features.original is features else features
-        self.offset = offset  # known part of ln(lambda) of each row
-        self.groups = groups
-        self._copies = self._copy_some_rows()
+    X: Any
+    labels: RowTargets
+    # Kept only if made by `reduce_to_row_space`: small, and slow to make.
+    reduced: CentredMatrix | None
+    offset: float | Array  # known part of ln(lambda) of each row
+    groups: Indices | None
+    copied_X: Any
+    copied_weights: Any
 
     def is_unchanged(self) -> bool:
-        """Whether the arrays are the same as at the time of the fit, judged by some of their rows."""
-        X, weights = self._copy_some_rows()
-        old_X, old_weights = self._copies
-        same_X = (old_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, old_X)
-        return bool(same_X and np.array_equal(weights, old_weights))
+        """Whether the arrays are those of the fit, judged by some of their rows."""
+        X, weights = _copy_some_rows(self.X, self.labels)
+        if sparse.issparse(X):
+            same_X = (self.copied_X != X).nnz == 0
+        else:
+            same_X = np.array_equal(X, self.copied_X)
+        return bool(same_X and np.array_equal(weights, self.copied_weights))
 
-    def _copy_some_rows(self) -> tuple[Any, Any]:
-        rows = slice(None, None, -(-self.X.shape[0] // 200))
-        weights = self.labels.sample_weight
-        return self.X[rows].copy(), None if weights is None else weights[rows].copy()
+
+def _copy_some_rows(X: Any, labels: RowTargets) -> tuple[Any, Any]:
+    rows = np.arange(0, X.shape[0], -(-X.shape[0] // 200))
+    return X[rows], take_rows(labels.sample_weight, rows)
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class PosteriorState:
     """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number
     of rows."""
 
-    learned: ClassVar = {
+    learned = {
         "posterior": "VotePosterior | None",
         "leverage": "LeverageModel",
     }
@@ -82,7 +78,15 @@ class IntervalMixin:
     The posterior is computed for the first interval; until then the rows of the fit are kept in
     memory. Pickles and model files never hold the rows: only the posterior, if it was computed
     before (`compute_posterior`), which takes several times as long as the fit.
+
+    ``_fit`` sets ``kappa_`` and ``n_votes_``, and calls ``_keep_training_rows``.
     """
+
+    learned: ClassVar = {
+        "kappa_": "float",
+        "n_votes_": "float",
+        "_posterior_state": "PosteriorState | None",
+    }
 
     feature_map_: Any
     fit_intercept: bool
@@ -94,15 +98,24 @@ class IntervalMixin:
     _validate_new_rows: Callable[..., Any]
     _predict: Callable[..., Array]
     _enhance: Callable[..., Array]
-    _training_rows: TrainingRows | None = None  # None once the posterior is computed
+    _training_rows: _TrainingRows | None = None  # None once the posterior is computed
     _posterior_state: PosteriorState | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_training_rows"}
 
-    def _keep_training_rows(self, rows: TrainingRows) -> None:
-        self._training_rows = rows
+    def _keep_training_rows(
+        self,
+        X: Any,
+        labels: RowTargets,
+        features: CentredMatrix,
+        offset: float | Array = 0.0,
+        groups: Indices | None = None,
+    ) -> None:
+        reduced = None if features.original is features else features
+        copies = _copy_some_rows(X, labels)
+        self._training_rows = _TrainingRows(X, labels, reduced, offset, groups, *copies)
         self._posterior_state = None
 
     @wrap_output
@@ -137,8 +150,9 @@ class IntervalMixin:
         check_is_fitted(self)
         check_fraction("coverage", coverage)
         features = self._validate_features(X)
-        of_rows = self.kappa_ or n_raters is not None
-        concentration = self._find_concentration(n_raters) if of_rows else None
+        concentration = None
+        if self.kappa_ or n_raters is not None:
+            concentration = self._find_concentration(n_raters)
         P = self._predict(features)
         if self.kappa_ and concentration is None:
             bounds = beta_bounds(P, self.kappa_, coverage)
@@ -215,9 +229,8 @@ class IntervalMixin:
         if n_raters is None:
             return None
         if not (isinstance(n_raters, Real) and 0.0 < float(n_raters) < np.inf):
-            raise InputError(
-                f"n_raters must be a positive number, that of the raters of a row, got {n_raters!r}."
-            )
+            wanted = "a positive number, that of the raters of a row"
+            raise InputError(f"n_raters must be {wanted}, got {n_raters!r}.")
         return self._find_posterior().concentration(float(n_raters))
 
     def _vote_intervals(
@@ -234,30 +247,30 @@ class IntervalMixin:
         D = self._enhance(features, Y, **labels, **row_data)
         if self.kappa_ and concentration is None:
             bounds = beta_bounds(D, self.kappa_ + self.n_votes_, coverage)
+            return _extend_to_point(D, bounds, features.dtype)
+        posterior = self._find_posterior()
+        mapped = self._apply_feature_map(features)
+        if self.kappa_:
+            bounds = posterior.degree_intervals(mapped, coverage, concentration)
         else:
-            posterior, mapped = self._find_posterior(), self._apply_feature_map(features)
-            if self.kappa_:
-                bounds = posterior.degree_intervals(mapped, coverage, concentration)
-            else:
-                bounds = posterior.vote_intervals(
-                    mapped, Y, coverage, offset, labels.get("observed"), concentration
-                )
+            observed = labels.get("observed")
+            bounds = posterior.vote_intervals(mapped, Y, coverage, offset, observed, concentration)
         return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
         posterior = self.compute_posterior().posterior
         if posterior is None:
-            raise InputError(
-                f"Intervals are given for at most {_MAX_LABELS} labels, and this model has {len(self.label_names_)}; "
-                "ConformalIntervals has no such limit, if some true degrees are known."
-            )
+            limit = f"at most {_MAX_LABELS} labels, and this model has {len(self.label_names_)}"
+            advice = "ConformalIntervals has no such limit, if some true degrees are known"
+            raise InputError(f"Intervals are given for {limit}; {advice}.")
         return posterior
 
     def compute_posterior(self) -> PosteriorState:
         """Compute what intervals and `far_from_training` need, once; then forget the rows."""
         rows = self._training_rows
         if rows is not None:
-            self._posterior_state = self._posterior_of(rows) if rows.is_unchanged() else None
+            if rows.is_unchanged():
+                self._posterior_state = self._posterior_of(rows)
             self._training_rows = None
         if self._posterior_state is None:
             raise InputError(
@@ -268,7 +281,7 @@ class IntervalMixin:
             )
         return self._posterior_state
 
-    def _posterior_of(self, rows: TrainingRows) -> PosteriorState:
+    def _posterior_of(self, rows: _TrainingRows) -> PosteriorState:
         Y, observed, sample_weight = rows.labels
         features = rows.reduced
         if features is None:
@@ -301,4 +314,5 @@ def check_fraction(name: str, value: Any) -> None:
 def _extend_to_point(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
     """Extend intervals to the point estimate, which may be that of another model than the vote
     model."""
-    return np.minimum(bounds[0], point).astype(dtype), np.maximum(bounds[1], point).astype(dtype)
+    lower, upper = bounds
+    return np.minimum(lower, point).astype(dtype), np.maximum(upper, point).astype(dtype)

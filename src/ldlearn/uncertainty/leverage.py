@@ -1,7 +1,7 @@
 """Leverages of rows: how far they are from the training rows, relative to their scatter."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class LeverageModel:
     array([False,  True])
     """
 
-    learned: ClassVar = {
+    learned = {
         "mean": "float (n_features)",
         "scale": "float (n_features)",
         "basis": "float (n_features, n_features) | None",
@@ -49,10 +49,10 @@ class LeverageModel:
         # A direction without spread has the ridge instead: 1 % of the mean spread.
         ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
         scale, basis, scatter, identity = features.spectrum(ridge)
-        narrow = None if basis is None else basis.astype(np.float32)
-        model = cls(
-            features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0)
-        )
+        if basis is not None:
+            basis = basis.astype(np.float32)
+        inverse = reciprocal(scatter + ridge * identity)
+        model = cls(features.mean, scale, basis, inverse, np.empty(0))
         leverage = np.minimum(model.distance(features.X[features.sample_rows(2000)]), 1.0 - 1e-9)
         return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
 
@@ -61,11 +61,12 @@ class LeverageModel:
         found = np.empty(X.shape[0])
         for rows, centred in centred_blocks(X, self.mean, len(self.mean)):
             parts: Array = centred * self.scale
-            parts = parts if self.basis is None else parts @ self.basis
+            if self.basis is not None:
+                parts = parts @ self.basis
             found[rows] = parts**2 @ self.inverse
         return found
 
     def is_far(self, X: Any, level: float) -> Mask:
         """Whether the leverage of each row exceeds the quantile ``level`` of those of the training
         rows."""
-        return np.asarray(self.distance(X) > np.quantile(self.distances, level))
+        return self.distance(X) > np.quantile(self.distances, level)

@@ -4,11 +4,9 @@
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -34,7 +32,7 @@ class KroneckerCovariance:
     variance holds.
     """
 
-    learned: ClassVar = {
+    learned = {
         "scale": "float (n_inputs)",
         "basis": "float (n_inputs, n_basis) | None",
         "variances": "float (n_basis, n_directions)",
@@ -54,20 +52,21 @@ class KroneckerCovariance:
     def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         rows = centred * self.scale
-        parts = (
-            np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2
-            @ self.variances
-        )
+        if self.basis is not None:
+            rows = rows @ self.basis
+        parts = np.asarray(rows, dtype=np.float64) ** 2 @ self.variances
         if self.prior:
             parts = np.maximum(self.prior * (centred**2).sum(axis=1, keepdims=True) + parts, 0.0)
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
-        return np.asarray(V + self.intercept)
+        return V + self.intercept
 
-    def times(self, factor: float) -> KroneckerCovariance:
+    def times(self, factor: float) -> Self:
         """A multiple of the covariance."""
-        variances = factor * self.variances
         return replace(
-            self, variances=variances, prior=factor * self.prior, intercept=factor * self.intercept
+            self,
+            variances=factor * self.variances,
+            prior=factor * self.prior,
+            intercept=factor * self.intercept,
         )
 
     @property
@@ -80,22 +79,21 @@ class KroneckerCovariance:
 class FullCovariance:
     """Covariance of coefficients and intercepts without an approximation."""
 
-    learned: ClassVar = {"matrix": "float (n_rows, n_labels, n_rows, n_labels)"}
+    learned = {"matrix": "float (n_rows, n_labels, n_rows, n_labels)"}
 
-    matrix: (
-        Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
-    )
+    # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
+    matrix: Array
 
     def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         k, c = self.matrix.shape[:2]
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
-        return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
+        return np.einsum("njkl,nk->njl", half, rows, optimize=True)
 
-    def times(self, factor: float) -> FullCovariance:
+    def times(self, factor: float) -> Self:
         """A multiple of the covariance."""
-        return FullCovariance(self.matrix * self.matrix.dtype.type(factor))
+        return replace(self, matrix=self.matrix * self.matrix.dtype.type(factor))
 
     @property
     def numbers_per_row(self) -> int:
@@ -112,7 +110,7 @@ class VotePosterior:
     that a model file can hold it.
     """
 
-    learned: ClassVar = {
+    learned = {
         "mean": "float (n_inputs)",
         "coefs": "float (n_links, n_inputs, n_labels)",
         "intercepts": "float (n_links, n_labels)",
@@ -160,28 +158,27 @@ class VotePosterior:
         """
         if self.score_variance > self.negative_frequency:
             raise InputError(
-                "No intervals for predictions: the labels determine the coefficients too poorly, because there are few "
-                f"rows for so many features, or nearly all labels are positive (the logits of the training rows have a "
-                f"posterior variance of {self.score_variance:.2g}, which must not exceed the frequency of negative "
-                f"labels, {self.negative_frequency:.2g}); fit with more rows or fewer features, or use "
-                "ConformalIntervals, if some true degrees are known."
+                "No intervals for predictions: the labels determine the coefficients too poorly, "
+                "because there are few rows for so many features, or nearly all labels are "
+                "positive (the logits of the training rows have a posterior variance of "
+                f"{self.score_variance:.2g}, which must not exceed the frequency of negative "
+                f"labels, {self.negative_frequency:.2g}); fit with more rows or fewer features, or "
+                "use ConformalIntervals, if some true degrees are known."
             )
         row_variance = 0.0 if concentration is None else 1.0 / concentration
+        find_bounds = _normal_bounds if concentration is None else _beta_bounds
         bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
-            scores = self._scores(centred)
-            P = np.minimum(np.exp(log_softmax(scores[0])), 1.0 - _SMALLEST)
+            P_links = np.exp([log_softmax(Z) for Z in self._scores(centred)])
+            P = np.minimum(P_links[0], 1.0 - _SMALLEST)
             V = self.covariance.score_covariance(centred)
             # d ln p_j / (1 - p_j) = <e_j - p, dz> / (1 - p_j)
             pV = np.einsum("nk,nkl->nl", P, V)
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
             spread = spread / (1.0 - P) ** 2 + row_variance / np.maximum(P * (1.0 - P), _SMALLEST)
-            P_links = np.exp([log_softmax(Z) for Z in scores])
             odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
-            bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(
-                centre, variance, coverage
-            )
+            bounds[:, rows] = find_bounds(centre, variance, coverage)
         return bounds[0], bounds[1]
 
     def vote_intervals(
@@ -204,23 +201,16 @@ class VotePosterior:
         positive = possible if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
-            scores = self._scores(centred)
-            votes = [
-                _ConditionalVotes(
-                    log_softmax(Z) + rate[rows, None],
-                    possible[rows],
-                    positive[rows],
-                    excess_variance(np.exp(rate[rows, None]), concentration),
-                )
-                for Z, rate in zip(scores, rates, strict=True)
-            ]
+            logP_links = [log_softmax(Z) for Z in self._scores(centred)]
+            links = []
+            for logP, rate in zip(logP_links, rates[:, rows, None], strict=True):
+                excess = _excess_variance(np.exp(rate), concentration)
+                links.append(_ConditionalVotes(logP + rate, possible[rows], positive[rows], excess))
             V = self.covariance.score_covariance(centred)
-            spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(
-                np.exp(log_softmax(scores[0])), V
-            )
-            centre, variance = self._average_links(
-                np.stack([each.log_odds() for each in votes]), spread
-            )
+            of_scores = links[0].variance_of_scores(np.exp(logP_links[0]), V)
+            spread = links[0].variance_of_votes() + of_scores
+            odds = np.stack([link.log_odds() for link in links])
+            centre, variance = self._average_links(odds, spread)
             bounds[:, rows] = _beta_bounds(centre, variance, coverage)
         # The only possible label of a row has degree 1, a negative label 0.
         bounds[:, ~possible] = 0.0
@@ -245,22 +235,22 @@ class _ConditionalVotes:
     theta: Array  # log of the expected votes before any label was seen
     possible: Mask  # labels that may have votes
     positive: Mask  # labels that have at least one
-    excess: float | Array  # variance of votes over that of Poisson votes: see `excess_variance`
+    excess: float | Array  # variance of votes over that of Poisson votes: see `_excess_variance`
 
     @cached_property
     def means(self) -> Array:
         """Expected votes of each label."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        return np.asarray(self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu))
+        return self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu)
 
     @cached_property
     def other_votes(self) -> Array:
         """Expected votes of the other labels of the row; never 0, even for the only label."""
-        return np.asarray(np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST))
+        return np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST)
 
     def log_odds(self) -> Array:
         """Log-odds of the share of each label."""
-        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.other_votes))
+        return np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.other_votes)
 
     def variance_of_votes(self) -> Array:
         """Variance of the log-odds due to the randomness of votes.
@@ -270,28 +260,25 @@ class _ConditionalVotes:
         var / mean^2 is ``(1 - exp(-mu)) (excess / mu + 1) - 1``.
         """
         mu = np.exp(np.clip(self.theta, np.log(_SMALLEST), LARGEST_THETA))
-        relative = np.where(
-            self.positive, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu
-        )
+        before = self.excess / mu
+        given_one = -np.expm1(-mu) * (before + 1.0) - 1.0
+        relative = np.where(self.positive, given_one, before)
         relative = self.possible * np.maximum(relative, 0.0)
         variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
-        return np.asarray(relative + others / self.other_votes**2)
+        return relative + others / self.other_votes**2
 
     def variance_of_scores(self, P: Array, V: Array) -> Array:
         """Variance of the log-odds due to the covariance V of the scores."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        elasticity = (
-            np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
-        )
-        derivatives = (
-            elasticity * self.means
-        )  # of the means in theta; the elasticity is that of their logarithms
+        # Derivatives of the logarithms of the means in theta, and of the means.
+        given_one = np.maximum(1.0 + mu - self.means, 0.0)
+        elasticity = self.possible * np.where(self.positive, given_one, 1.0)
+        derivatives: Array = elasticity * self.means
         found = np.empty_like(P)
         for j in range(P.shape[1]):
-            slope = (
-                -derivatives / self.other_votes[:, [j]]
-            )  # of the log-odds of label j in theta of every label
+            # Of the log-odds of label j in theta of every label.
+            slope = -derivatives / self.other_votes[:, [j]]
             slope[:, j] = elasticity[:, j]
             slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
             found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)
@@ -327,9 +314,10 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> B
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
     tail = 0.5 - 0.5 * coverage
-    a, b = size * m, size * (1.0 - m)
+    a = size * m
+    b = size * (1.0 - m)
     lower = betaincinv(a, b, tail)
-    return np.where(lower < 0.01, 0.0, lower), np.asarray(betaincinv(a, b, 1.0 - tail))
+    return np.where(lower < 0.01, 0.0, lower), betaincinv(a, b, 1.0 - tail)
 
 
 # lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this
@@ -338,7 +326,7 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> B
 _DEFAULT_OVERDISPERSION = 0.3
 
 
-def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> Array:
+def _probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> Array:
     """Probability that no rater votes for a label of degree p: a ratio of Beta functions.
 
     ``E[(1 - q)^R]`` where q is Beta distributed with mean p; ``(1 - p)^R`` if raters do not agree.
@@ -346,14 +334,15 @@ def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> A
     Examples
     --------
     >>> import numpy as np
-    >>> probability_of_no_vote(np.array([0.5]), 1, 3.0)  # one rater
+    >>> _probability_of_no_vote(np.array([0.5]), 1, 3.0)  # one rater
     array([0.5])
-    >>> probability_of_no_vote(np.array([0.5]), 2, 2.0).round(6)  # q is uniform
+    >>> _probability_of_no_vote(np.array([0.5]), 2, 2.0).round(6)  # q is uniform
     array([0.333333])
     """
     p = np.clip(P, 1e-9, 1.0 - 1e-9)
-    a, b = concentration * (1.0 - p), concentration * p
-    return np.asarray(np.exp(betaln(a + n_raters, b) - betaln(a, b)))
+    a = concentration * (1.0 - p)
+    b = concentration * p
+    return np.exp(betaln(a + n_raters, b) - betaln(a, b))
 
 
 def find_concentration(P: Array, positive: float, n_raters: float) -> float:
@@ -371,13 +360,12 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     """
 
     def excess(log_concentration: float) -> float:
-        return (
-            positive
-            - 1.0
-            + float(probability_of_no_vote(P, n_raters, np.exp(log_concentration)).mean())
-        )
+        no_vote = _probability_of_no_vote(P, n_raters, np.exp(log_concentration))
+        return positive - 1.0 + float(no_vote.mean())
 
-    lowest, highest = 1e-2, 1e4  # beyond which hardly anything changes
+    # Beyond these hardly anything changes.
+    lowest = 1e-2
+    highest = 1e4
     if excess(np.log(highest)) >= 0.0:
         return np.inf
     if excess(np.log(lowest)) <= 0.0:
@@ -385,7 +373,7 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     return float(np.exp(brentq(excess, np.log(lowest), np.log(highest), xtol=1e-6)))
 
 
-def excess_variance(rate: Array, concentration: float | None) -> Array:
+def _excess_variance(rate: Array, concentration: float | None) -> Array:
     """Variance of the shares of votes over that of Poisson votes with the same probability of a
     positive label.
 
@@ -400,9 +388,7 @@ def excess_variance(rate: Array, concentration: float | None) -> Array:
     concentration : float or None
         kappa; None if it is unknown.
     """
-    agreement = (
-        np.full_like(rate, _DEFAULT_OVERDISPERSION)
-        if concentration is None
-        else rate / concentration
-    )
-    return np.asarray(1.0 / exprel(-agreement))
+    agreement = np.full_like(rate, _DEFAULT_OVERDISPERSION)
+    if concentration is not None:
+        agreement = rate / concentration
+    return 1.0 / exprel(-agreement)

@@ -2,13 +2,21 @@
 independent rows."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ldlearn.core.kernels import squared_distances
-from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    SampleWeight,
+    log_softmax,
+    positive_or_one,
+    row_weights,
+    take_rows,
+)
 from ldlearn.core.votes import log_expected_votes, vote_slopes
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import validation_folds
@@ -25,7 +33,7 @@ class Misfit:
     """Evidence against the vote model as z-scores: about standard normal, or smaller, if the
     assumption holds."""
 
-    learned: ClassVar = {
+    learned = {
         "nonlinear": "float",
         "varying_raters": "float",
         "dependent_rows": "float",
@@ -37,15 +45,26 @@ class Misfit:
 
     def reasons(self) -> list[str]:
         """A clause for each assumption that is significantly wrong."""
-        clauses = {
-            f"the labels depend on the features in another way than the linear model says (z = {self.nonlinear:.1f}), "
-            "so add features, or use ConformalIntervals if some true degrees are known": self.nonlinear,
-            f"the number of positive labels of a row varies more than the model says (z = {self.varying_raters:.1f}), "
-            "so give n_raters to VoteLDL.fit if it differs between rows": self.varying_raters,
-            f"labels of rows that follow each other, or are equal, are more alike than the model says (z = "
-            f"{self.dependent_rows:.1f}), so give groups to fit if such rows belong together": self.dependent_rows,
-        }
-        return [clause for clause, z in clauses.items() if z > _CRITICAL_Z]
+        clauses = []
+        if self.nonlinear > _CRITICAL_Z:
+            clauses.append(
+                "the labels depend on the features in another way than the linear model says "
+                f"(z = {self.nonlinear:.1f}), so add features, or use ConformalIntervals if some "
+                "true degrees are known"
+            )
+        if self.varying_raters > _CRITICAL_Z:
+            clauses.append(
+                "the number of positive labels of a row varies more than the model says "
+                f"(z = {self.varying_raters:.1f}), so give n_raters to VoteLDL.fit if it differs "
+                "between rows"
+            )
+        if self.dependent_rows > _CRITICAL_Z:
+            clauses.append(
+                "labels of rows that follow each other, or are equal, are more alike than the "
+                f"model says (z = {self.dependent_rows:.1f}), so give groups to fit if such rows "
+                "belong together"
+            )
+        return clauses
 
 
 def measure_misfit(
@@ -100,16 +119,19 @@ def vote_residuals(
     theta, dtheta, _ = log_expected_votes(logP, fixed_raters)
     theta = theta + np.reshape(log_rate + labels["offset"], (-1, 1))
     known = 1.0 if labels["observed"] is None else labels["observed"]
-    slopes = -vote_slopes(theta, labels["Y"].astype(np.float64))[0] * dtheta * known
+    first, _ = vote_slopes(theta, labels["Y"].astype(np.float64))
+    slopes = -first * dtheta * known
     excess = known * (labels["Y"] + np.expm1(-np.exp(theta)))
     return slopes - np.exp(logP) * slopes.sum(axis=1, keepdims=True), excess
 
 
 def take_labels(labels: VoteRows, rows: Any) -> VoteRows:
     """The labels of some rows."""
+    offset = labels["offset"]
     return {
-        name: value if value is None or np.ndim(value) == 0 else value[rows]
-        for name, value in labels.items()
+        "Y": labels["Y"][rows],
+        "observed": take_rows(labels["observed"], rows),
+        "offset": offset[rows] if np.ndim(offset) else offset,
     }
 
 
@@ -133,32 +155,30 @@ def _test_linearity(
     sample = features.subset(rows)
     original = unmapped.subset(rows)
     labels = take_labels(labels, rows)
-    groups = None if groups is None else groups[rows]
+    groups = take_rows(groups, rows)
     if 2 * original.m >= original.n:
         return 0.0
     products = np.zeros((sample.n, sample.n))
     for train, test in validation_folds(original, groups):
-        options: dict[str, Any] = {
-            "l2": l2,
-            "fixed_raters": fixed_raters,
-            "weak_prior": True,
-            "tol": 1e-4,
-        }
         part = vote_regression(
-            sample.subset(train), **take_labels(labels, train), start=fit, **options
+            sample.subset(train),
+            **take_labels(labels, train),
+            l2=l2,
+            fixed_raters=fixed_raters,
+            weak_prior=True,
+            start=fit,
+            tol=1e-4,
         )
         Z = np.asarray(sample.X @ part.coef + part.intercept, dtype=np.float64)
         slopes, _ = vote_residuals(Z, part.log_rate, labels, fixed_raters)
         products[np.ix_(test, train)] = slopes[test] @ slopes[train].T
     pairs = _nonlinear_kernel(original) * (products + products.T)
-    weights = np.ones(sample.n) if sample.sample_weight is None else sample.sample_weight
-    squares = pairs**2
+    weights = row_weights(pairs, sample.sample_weight)
     if groups is not None:
         in_group = sparse.csr_array((weights, (groups, np.arange(sample.n))))
         pairs = in_group @ pairs @ in_group.T
-        squares = pairs**2
         weights = np.ones(len(pairs))
-    variance = 2.0 * float(weights @ squares @ weights)  # every pair is there twice
+    variance = 2.0 * float(weights @ pairs**2 @ weights)  # every pair is there twice
     return float(weights @ pairs @ weights) / float(np.sqrt(variance)) if variance > 0.0 else 0.0
 
 
@@ -170,11 +190,12 @@ def _nonlinear_kernel(features: CentredMatrix) -> Array:
     single features.
     """
     deviations = np.sqrt(features.spread / features.total)
-    scale = np.where(deviations > 0.0, 1.0 / np.where(deviations > 0.0, deviations, 1.0), 0.0)
+    scale = np.where(deviations > 0.0, 1.0 / positive_or_one(deviations), 0.0)
     blocks = centred_blocks(features.X, features.mean, features.m)
     X = np.concatenate([centred * scale for _, centred in blocks])
     distances = squared_distances(X, X)
-    directions = X / np.sqrt(np.maximum((X**2).sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    lengths = np.sqrt((X**2).sum(axis=1, keepdims=True))
+    directions = X / positive_or_one(lengths)
     curves = np.column_stack([np.abs(X), np.tanh(2.0 * X)])
     kernels = (
         np.exp(distances * (-4.0 / (float(distances.mean()) or 1.0))),
@@ -193,6 +214,6 @@ def _nonlinear_kernel(features: CentredMatrix) -> Array:
 
 def _z_score(values: Array, weights: SampleWeight | None = None) -> float:
     """The sum of independent numbers of mean 0 over its standard deviation."""
-    weights = np.ones(len(values)) if weights is None else weights
+    weights = row_weights(values, weights)
     deviation = float(np.sqrt(weights @ values**2))
     return float(weights @ values) / deviation if deviation > 0.0 else 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import exprel
 
-from ldlearn.core.simplex import Array, Indices, Mask, log_softmax
+from ldlearn.core.simplex import Array, Indices, Mask, log_softmax, row_weights, take_rows
 from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes, vote_slopes
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.linear_predictor import centred_blocks
@@ -67,80 +67,85 @@ def vote_posterior(
         The features before a feature map, if there is one: for tests of the assumptions.
     """
     exact = (features.original.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
-    features = features.original if exact else features
+    if exact:
+        features = features.original
     rows = features.original.sample_rows(_MAX_ROWS) if groups is None else _sample_groups(groups)
     sample = features.subset(rows) if len(rows) < features.n else features
-    labels: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset}
+    labels: VoteRows = {"Y": Y, "observed": observed, "offset": offset}
     part = take_labels(labels, rows)
-    options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
-    penalty, fit = l2, vote_regression(sample, l2=l2, **options)
+    penalty = l2
+    fit = vote_regression(sample, l2=l2, weak_prior=True, tol=1e-4, **part)
     design_effect = 1.0
     for _ in range(3):
         information = _Information.from_fit(sample, fit, False, part)
         if groups is not None:
             design_effect = _design_effect(information, fit, part, groups[rows], penalty)
         penalty = _improve_penalty(information, fit, penalty, l2, design_effect)
-        fit = vote_regression(sample, l2=penalty, start=fit, **options)
-    fits = {}
-    for fixed in (False, True):  # each fit starts from the one before
-        options = {
-            "l2": penalty,
-            "fixed_raters": fixed,
-            "weak_prior": True,
-            "tol": 0.01 / features.n,
-            **labels,
-        }
-        fit = fits[fixed] = vote_regression(features, start=fit, **options)
+        fit = vote_regression(sample, l2=penalty, weak_prior=True, start=fit, tol=1e-4, **part)
     scale = features.total / sample.total
-    losses = {
-        fixed: _negative_log_evidence(fit, fixed, penalty, sample, part, scale, design_effect)
-        for fixed, fit in fits.items()
-    }
-    best = min(losses, key=losses.__getitem__)
+    fits = {}
+    losses = {}
+    for fixed in (False, True):
+        fit = vote_regression(
+            features,
+            l2=penalty,
+            fixed_raters=fixed,
+            weak_prior=True,
+            start=fit,  # each fit starts from the one before
+            tol=0.01 / features.n,
+            **labels,
+        )
+        fits[fixed] = fit
+        losses[fixed] = _negative_log_evidence(
+            fit, fixed, penalty, sample, part, scale, design_effect
+        )
+    links = sorted(losses, key=losses.__getitem__)
+    best = links[0]
     # A link whose log-evidence is lower by 7 or more is left out.
-    links = [
-        fixed
-        for fixed in sorted(fits, key=losses.__getitem__)
-        if losses[fixed] - losses[best] < 7.0
-    ]
-    probabilities = np.exp([losses[best] - losses[fixed] for fixed in links])
+    if losses[links[1]] - losses[best] >= 7.0:
+        links.pop()
+    evidence = np.exp([losses[best] - losses[fixed] for fixed in links])
     information = _Information.from_fit(sample, fits[best], best, part, observed=exact)
+    covariance: FullCovariance | KroneckerCovariance
     if exact:
-        covariance: Any = information.full_covariance(penalty, scale)
+        covariance = information.full_covariance(penalty, scale)
     elif isinstance(features, RowSpace):
         covariance = information.row_space_covariance(features, penalty)
     else:
         covariance = information.kronecker_covariance(features, penalty)
     covariance = covariance.times(design_effect)
-    n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
-    entry_weights = (
-        None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
-    )
-    score_variance = _mean_score_variance(covariance, features.original, rows, n_labels)
+    score_variance = _mean_score_variance(covariance, features.original, rows, Y.shape[1])
+    entry_weights = label_weights(sample.sample_weight, part["observed"])
+    if entry_weights is not None:
+        entry_weights = np.broadcast_to(entry_weights, part["Y"].shape)
     negative_frequency = float(np.average(~part["Y"], weights=entry_weights))
     misfit = Misfit(0.0, 0.0, 0.0)
     if score_variance <= negative_frequency:  # else there are no intervals
-        rest: dict[str, Any] = {
-            "l2": penalty,
-            "groups": groups,
-            "unmapped": unmapped or features.original,
-        }
-        misfit = measure_misfit(features, fits[best], labels, fixed_raters=best, **rest)
+        misfit = measure_misfit(
+            features,
+            fits[best],
+            labels,
+            l2=penalty,
+            fixed_raters=best,
+            groups=groups,
+            unmapped=unmapped or features.original,
+        )
+    coefs = []
+    intercepts = []
+    for fixed in links:
+        fit = fits[fixed]
+        coefs.append(features.to_original(fit.coef, fit.intercept)[0])
+        intercepts.append(fit.intercept + features.mean @ fit.coef)
+    degrees = np.maximum(information.P, 1e-12)
     return VotePosterior(
         mean=features.original.mean,
-        coefs=np.stack(
-            [features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]
-        ),
-        intercepts=np.stack(
-            [fits[fixed].intercept + features.mean @ fits[fixed].coef for fixed in links]
-        ),
+        coefs=np.stack(coefs),
+        intercepts=np.stack(intercepts),
         log_rates=np.array([fits[fixed].log_rate for fixed in links]),
         fixed_raters=links,
-        link_probabilities=probabilities / probabilities.sum(),
+        link_probabilities=evidence / evidence.sum(),
         covariance=covariance,
-        degree_quantiles=np.quantile(
-            np.maximum(information.P, 1e-12), (np.arange(400) + 0.5) / 400
-        ),
+        degree_quantiles=np.quantile(degrees, (np.arange(400) + 0.5) / 400),
         score_variance=score_variance,
         negative_frequency=negative_frequency,
         misfit=misfit,
@@ -165,16 +170,15 @@ def _design_effect(
     posterior.
     """
     features = information.features
-    weights = np.ones(features.n) if features.sample_weight is None else features.sample_weight
-    values, directions = information.label_directions()
-    column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
-    variances = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
+    column, basis, _, _ = features.spectrum(ridge=2.0 * l2 * labels["Y"].shape[1])
+    curvature, prior, values, directions = information.curvature(features, l2)
+    variances = reciprocal(curvature + prior)
     of_intercepts = reciprocal(features.total * values) * features.fit_intercept
-    rows = np.concatenate(
-        [block * column for _, block in centred_blocks(features.X, features.mean, features.m)]
-    )
+    blocks = centred_blocks(features.X, features.mean, features.m)
+    rows = np.concatenate([block * column for _, block in blocks])
     rows = np.column_stack([rows if basis is None else rows @ basis, np.ones(features.n)])
     slopes = vote_residuals(fit.scores, fit.log_rate, labels, False)[0] @ directions
+    weights = row_weights(rows, features.sample_weight)
     _, number = np.unique(groups, return_inverse=True)
     in_group = sparse.csr_array((weights, (number, np.arange(features.n))))
     by_group = by_row = 0.0
@@ -192,14 +196,13 @@ def _mean_score_variance(
     n_labels: int,
 ) -> float:
     """Mean posterior variance of a score less the mean score of its row, at some training rows."""
-    X, weights = features.X[rows], features.sample_weight
+    X = features.X[rows]
     found = np.empty(X.shape[0])
     for block, centred in centred_blocks(X, features.mean, covariance.numbers_per_row):
         V = covariance.score_covariance(centred)
         found[block] = np.einsum("njj->n", V) - V.sum(axis=(1, 2)) / n_labels
-    return float(np.average(found, weights=None if weights is None else weights[rows])) / max(
-        n_labels - 1, 1
-    )
+    mean = np.average(found, weights=take_rows(features.sample_weight, rows))
+    return float(mean) / max(n_labels - 1, 1)
 
 
 def _negative_log_evidence(
@@ -217,18 +220,13 @@ def _negative_log_evidence(
     If every row has a positive label, the likelihood is conditional on that.
     """
     information = _Information.from_fit(some, fit, fixed_raters, part)
-    values, _ = information.label_directions()
-    _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
-    curvature = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
+    curvature, prior, _, _ = information.curvature(some, l2)
     loss = fit.loss
     if part["Y"].any(axis=1).all():
         any_vote = np.log(-np.expm1(-information.votes.sum(axis=1)))
-        loss += scale * float(
-            any_vote.sum() if some.sample_weight is None else any_vote @ some.sample_weight
-        )
-    return loss / design_effect + 0.5 * float(
-        np.log(np.maximum(curvature, np.finfo(float).tiny)).sum()
-    )
+        loss += scale * float(any_vote @ row_weights(any_vote, some.sample_weight))
+    eigenvalues = np.maximum(scale * curvature + prior, np.finfo(float).tiny)
+    return loss / design_effect + 0.5 * float(np.log(eigenvalues).sum())
 
 
 @dataclass(frozen=True)
@@ -257,41 +255,59 @@ class _Information:
         *,
         observed: bool = False,
     ) -> _Information:
-        logP = log_softmax(
-            features.linear_predictor(fit.coef, fit.intercept + features.mean @ fit.coef)
-        )
+        centre = fit.intercept + features.mean @ fit.coef
+        logP = log_softmax(features.linear_predictor(fit.coef, centre))
         theta, dtheta, d2theta = log_expected_votes(logP, fixed_raters)
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
-        u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
+        votes = np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
             u, i = vote_slopes(theta, part["Y"].astype(np.float64))
         else:
+            u = np.zeros_like(theta)
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
         entry_weights = label_weights(features.sample_weight, part["observed"])
-        u, i = (u, i) if entry_weights is None else (u * entry_weights, i * entry_weights)
+        if entry_weights is not None:
+            u = u * entry_weights
+            i = i * entry_weights
         return cls(
-            features,
-            np.exp(logP),
-            i * dtheta**2 + u * d2theta,
-            i * dtheta,
-            i,
-            (u * dtheta).sum(axis=1),
-            votes,
+            features=features,
+            P=np.exp(logP),
+            f=i * dtheta**2 + u * d2theta,
+            r=i * dtheta,
+            i=i,
+            u=(u * dtheta).sum(axis=1),
+            votes=votes,
         )
 
     def mean_information(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
         return vote_curvature(self.P, self.f, self.r, self.i) / self.features.total
 
+    def label_directions(self) -> tuple[Array, Array]:
+        """Eigenvalues, none negative, and eigenvectors of the mean information about the scores."""
+        values, directions = np.linalg.eigh(self.mean_information()[:-1, :-1])
+        return np.maximum(values, 0.0), directions
+
+    def curvature(self, features: CentredMatrix, l2: float) -> tuple[Array, Array, Array, Array]:
+        """Second derivatives of the loss and of the penalty in the coefficients of `spectrum` and
+        `label_directions`, as if every row had the same information; and the latter."""
+        values, directions = self.label_directions()
+        spectrum = features.spectrum(ridge=2.0 * l2 * len(values))
+        prior = 2.0 * l2 * spectrum.identity[:, None]
+        return np.outer(spectrum.scatter, values), prior, values, directions
+
     def kronecker_covariance(self, features: CentredMatrix, l2: float) -> KroneckerCovariance:
         """Covariance of the coefficients as if every row had the same information."""
-        values, directions = self.label_directions()
-        column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
-        inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
-        narrow = None if basis is None else basis.astype(np.float32)
+        curvature, prior, values, directions = self.curvature(features, l2)
+        column, basis, _, _ = features.spectrum(ridge=2.0 * l2 * len(values))
         return KroneckerCovariance(
-            column, narrow, inverse, 0.0, directions, self._intercept_covariance(features)
+            scale=column,
+            basis=None if basis is None else basis.astype(np.float32),
+            variances=reciprocal(curvature + prior),
+            prior=0.0,
+            directions=directions,
+            intercept=self._intercept_covariance(features),
         )
 
     def row_space_covariance(self, rows: RowSpace, l2: float) -> KroneckerCovariance:
@@ -300,49 +316,46 @@ class _Information:
         values, directions = self.label_directions()
         k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original.m))
         curvature = np.outer(rows.spread[-k:], values)
-        gains = curvature / (2.0 * l2 * (curvature + 2.0 * l2))
         basis = rows.largest_directions(k).astype(np.float32)
-        intercept = self._intercept_covariance(rows)
         return KroneckerCovariance(
-            np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, intercept
+            scale=np.ones(len(basis)),
+            basis=basis,
+            variances=-curvature / (2.0 * l2 * (curvature + 2.0 * l2)),
+            prior=0.5 / l2,
+            directions=directions,
+            intercept=self._intercept_covariance(rows),
         )
 
-    def label_directions(self) -> tuple[Array, Array]:
-        """Eigenvalues, none negative, and eigenvectors of the mean information about the scores."""
-        values, directions = np.linalg.eigh(self.mean_information()[:-1, :-1])
-        return np.maximum(values, 0.0), directions
-
     def _intercept_covariance(self, features: CentredMatrix) -> Array:
-        found = np.linalg.pinv(
-            features.total * self.mean_information(), rcond=1e-10, hermitian=True
-        )[:-1, :-1]
-        return np.asarray(found * features.fit_intercept)
+        information = features.total * self.mean_information()
+        inverse = np.linalg.pinv(information, rcond=1e-10, hermitian=True)
+        return inverse[:-1, :-1] * features.fit_intercept
 
     def full_covariance(self, l2: float, scale: float) -> FullCovariance:
         """Covariance of the coefficients if all rows have ``scale`` times the information of these
         rows."""
-        m, c = self.features.m, self.P.shape[1]
+        m = self.features.m
+        c = self.P.shape[1]
         H = np.empty((m + 1, c, m + 1, c))
         total = self.f.sum(axis=1)
         for j in range(c):
             for k in range(j + 1):
-                p, q = self.P[:, j], self.P[:, k]
+                p = self.P[:, j]
+                q = self.P[:, k]
                 weights = (total + self.u) * p * q - self.f[:, j] * q - p * self.f[:, k]
-                weights += self.f[:, j] - self.u * p if j == k else 0.0
+                if j == k:
+                    weights += self.f[:, j] - self.u * p
                 H[:, j, :, k] = H[:, k, :, j] = scale * self.features.weighted_scatter(weights)
         H[np.arange(m), :, np.arange(m), :] += 2.0 * l2 * np.eye(c)
         # Adding a number to all scores of a row changes nothing: any variance will do for that
         # direction.
         H[m, :, m, :] += np.trace(H[m, :, m, :]) / c
-        cross, gb = self.features.transpose_product(
-            self.r - self.r.sum(axis=1, keepdims=True) * self.P
-        )
-        shared = scale * np.vstack([cross, gb]).ravel()
         size = (m + self.features.fit_intercept) * c
         flat = H.reshape((m + 1) * c, -1)[:size, :size]
-        flat = flat - np.outer(shared[:size], shared[:size]) / (
-            scale * self.i.sum()
-        )  # lambda is unknown too
+        # lambda is unknown too.
+        slopes = self.r - self.r.sum(axis=1, keepdims=True) * self.P
+        shared = scale * np.vstack(self.features.transpose_product(slopes)).ravel()[:size]
+        flat = flat - np.outer(shared, shared) / (scale * self.i.sum())
         # In units in which the prior of each coefficient has variance 1, so that the units of
         # features do not matter. Intercepts have no prior: in their units they have an information
         # of at least 1 in every direction.
@@ -366,14 +379,11 @@ def _improve_penalty(
 ) -> float:
     """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of
     coefficients."""
-    values, _ = information.label_directions()
-    _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
-    curvature = np.outer(scatter, values)
-    determined = float(
-        (
-            curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)
-        ).sum()
-    )
-    determined *= design_effect
-    size, least, most = 2.0 * float(np.sum(fit.coef**2)), 1e-4 * first, 1e4 * first
-    return most if determined >= most * size else max(determined / size, least)
+    curvature, prior, _, _ = information.curvature(information.features, l2)
+    shares = curvature / np.maximum(curvature + prior, np.finfo(float).tiny)
+    determined = design_effect * float(shares.sum())
+    size = 2.0 * float(np.sum(fit.coef**2))
+    most = 1e4 * first
+    if determined >= most * size:
+        return most
+    return max(determined / size, 1e-4 * first)
