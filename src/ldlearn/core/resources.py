@@ -62,7 +62,8 @@ def thread_count() -> int:
         return 1
     if _n_threads is not None:
         return _n_threads
-    return max((library.num_threads for library in _blas_controller().lib_controllers), default=1)
+    counts = [library.num_threads for library in _blas_controller().lib_controllers]
+    return max(counts, default=1)
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -122,8 +123,8 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     >>> sum_in_threads(lambda k: (k, k * k), [1, 2, 3])
     [6, 14]
     """
-    if len(items) <= 1:  # saves 5 microseconds, which count for small data
-        return _accumulate(map(function, items))
+    if len(items) == 1:  # saves microseconds, which count for small data
+        return list(function(items[0]))
     # One partial sum per thread, not per item, exists at a time.
     count = thread_count()
     parts = [items[k::count] for k in range(count)]

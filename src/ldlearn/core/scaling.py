@@ -54,7 +54,8 @@ def row_batches(n: int, width: int, max_entries: int | None = None) -> Iterator[
 def _slices(n: int, size: int) -> Iterator[slice]:
     # scikit-learn's `gen_batches` checks its arguments for 50 microseconds.
     size = max(size, 1)
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
 def random_rows(n: int, max_rows: int) -> Indices:

@@ -154,7 +154,8 @@ def _as_boolean_labels(y: Any) -> Mask | None:
         return None
     if y.ndim != 2 or not y.shape[1] or not ((values == 0) | (values == 1)).all():
         return None
-    return to_dense(y.astype(bool))
+    labels = y.astype(bool)
+    return labels if isinstance(labels, np.ndarray) else labels.toarray()
 
 
 def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
@@ -191,7 +192,8 @@ class RowTargets(NamedTuple):
 
     def take(self, rows: Any) -> "RowTargets":
         """The targets of some rows."""
-        return RowTargets(*(take_rows(part, rows) for part in self))
+        sample_weight = take_rows(self.sample_weight, rows)
+        return RowTargets(self.values[rows], take_rows(self.observed, rows), sample_weight)
 
     def row_weights(self) -> SampleWeight:
         """The sample weights, 1 if there are none."""

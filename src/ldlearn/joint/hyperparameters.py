@@ -95,9 +95,10 @@ def select_hyperparameters(
     if selects_penalties and not splits:
         messages.append("too few rows to select hyperparameters: beta and gamma are defaults")
     elif selects_penalties:
-        votes, message = _target_model(splits, label_model)
+        takes_votes, message = _takes_votes(splits, label_model)
         messages.append(message)
-        if votes is not None:
+        if takes_votes:
+            votes = validate_vote_model(splits)
             target = "the degrees of the vote model"
     if gamma is None:
         gamma = default_gamma(features, warn=True)
@@ -122,14 +123,13 @@ def select_hyperparameters(
     return Hyperparameters(float(beta), float(gamma), float(ordered), summary)
 
 
-def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel | None, str]:
-    """The vote model if its degrees are the target, None if equal degrees are; and a message."""
-    if label_model == "presence":
-        return None, "label_model='presence'"
-    if label_model == "auto" and has_fixed_cardinality(splits):
-        return None, "nearly all rows have equally many positive labels"
-    message = "labels are taken as votes" if label_model == "auto" else "label_model='votes'"
-    return validate_vote_model(splits), message
+def _takes_votes(splits: list[Split], label_model: str) -> tuple[bool, str]:
+    """Whether the degrees of the vote model are the target, not equal degrees; and a message."""
+    if label_model != "auto":
+        return label_model == "votes", f"{label_model=}"
+    if has_fixed_cardinality(splits):
+        return False, "nearly all rows have equally many positive labels"
+    return True, "labels are taken as votes"
 
 
 def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> float:

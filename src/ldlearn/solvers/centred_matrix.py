@@ -345,21 +345,21 @@ class CentredMatrix:
             ridge = 0.0
             diagonal = np.full(self.m, self.spread.max())
         last_ridge, spectrum = self._last_spectrum
-        if last_ridge != ridge:
-            spectrum = self._compute_spectrum(unit_diagonal_scale(diagonal), ridge)
-            self._last_spectrum = ridge, spectrum
-        return spectrum
-
-    def _compute_spectrum(self, scale: Array, ridge: float) -> _Spectrum:
+        if last_ridge == ridge:
+            return spectrum
+        scale = unit_diagonal_scale(diagonal)
         if self.orthogonal or self.m > min(self.max_factorised, 2 * self.n):
-            return _Spectrum(scale, None, self.spread * scale**2, scale**2)
-        M = scale[:, None] * self.scatter_matrix * scale
-        np.fill_diagonal(M, (self.spread + ridge) * scale**2)
-        with blas_threads():
-            values, basis = np.linalg.eigh(M)
-        identity = scale**2 @ basis**2
-        scatter = np.maximum(values - ridge * identity, 0.0)
-        return _Spectrum(scale, basis, scatter, identity)
+            spectrum = _Spectrum(scale, None, self.spread * scale**2, scale**2)
+        else:
+            M = scale[:, None] * self.scatter_matrix * scale
+            np.fill_diagonal(M, (self.spread + ridge) * scale**2)
+            with blas_threads():
+                values, basis = np.linalg.eigh(M)
+            identity = scale**2 @ basis**2
+            scatter = np.maximum(values - ridge * identity, 0.0)
+            spectrum = _Spectrum(scale, basis, scatter, identity)
+        self._last_spectrum = ridge, spectrum
+        return spectrum
 
     def ridge_solver(self, values: Array, l2: float) -> Callable[[Array], Array]:
         """A function that solves with ``scatter (x) diag(values) + 2 l2 I``, a column each."""

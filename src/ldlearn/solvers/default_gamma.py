@@ -54,8 +54,11 @@ def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
     largest = _OUTLYING * _median_of_positive(variances)
     if warn:
         columns = np.flatnonzero(variances > largest)
-        _warn("Row", far, "far from all others", "correct or remove such rows", UserWarning)
-        _warn("Column", columns, "on a much larger scale", "standardise the features", ScaleWarning)
+        if len(far):
+            _warn("Row", far, "far from all others", "correct or remove such rows", UserWarning)
+        if len(columns):
+            advice = "standardise the features"
+            _warn("Column", columns, "on a much larger scale", advice, ScaleWarning)
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
@@ -86,8 +89,6 @@ def _warn(
     advice: str,
     category: type[UserWarning],
 ) -> None:
-    if not len(places):
-        return
     place = str(places[0])
     if len(places) > 1:
         place += f" and {len(places) - 1} more"

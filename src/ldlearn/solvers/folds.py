@@ -43,10 +43,9 @@ def validation_folds(
         return []
     units = np.split(order, starts[1:])
     shuffled = np.random.default_rng(1).permutation(len(units))
-    units = [units[k] for k in shuffled]
-    sizes = np.cumsum([len(unit) for unit in units])
-    n_used = int(np.searchsorted(sizes, max_rows, side="right"))
-    used = units[: max(n_used, _MIN_ROWS)]
+    sizes = np.diff(starts, append=len(order))[shuffled]
+    n_used = int(np.searchsorted(np.cumsum(sizes), max_rows, side="right"))
+    used = [units[k] for k in shuffled[: max(n_used, _MIN_ROWS)]]
     # About as much work for any number of rows.
     n_folds = min(5, max(min_folds, 5000 // len(used)))
     folds = []

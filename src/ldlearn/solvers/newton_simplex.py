@@ -180,7 +180,7 @@ def newton_simplex(
     gap = np.zeros(len(support.indptr) - 1)
     betas = np.broadcast_to(beta, gap.shape)
 
-    def solve(block: tuple[Indices, Indices]) -> SimplexSolution:
+    def solve(block: tuple[Indices, Indices]) -> tuple[float, int, bool]:
         rows, places = block
         weights = take_rows(sample_weight, rows)
         block_start = None if starts is None else starts[places].T
@@ -188,17 +188,11 @@ def newton_simplex(
         found = problem.solve(block_start, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
-        return found
+        return found.objective, found.n_iter, found.converged
 
     blocks = list(zip(support.blocks, places, strict=True))
-    found = in_threads(solve, blocks)
-    return SimplexSolution(
-        D,
-        gap,
-        objective=sum(block.objective for block in found),
-        n_iter=max(block.n_iter for block in found),
-        converged=all(block.converged for block in found),
-    )
+    objectives, n_iter, converged = zip(*in_threads(solve, blocks), strict=True)
+    return SimplexSolution(D, gap, sum(objectives), max(n_iter), all(converged))
 
 
 def _stored_values(A: Any) -> Array:

@@ -154,6 +154,7 @@ class _LocalObjectiveAt(ObjectiveAt):
         self.objective = objective
         self.Z = Z
         self.exact = exact
+        self._block = objective.features.block
         self.P = np.empty_like(Z)
         self.loss, self.sums = sum_in_threads(self._fill_predictions, objective.blocks)
 
@@ -173,9 +174,6 @@ class _LocalObjectiveAt(ObjectiveAt):
     @property
     def logits(self) -> Array:
         return self.Z.astype(np.float64, copy=False)
-
-    def _block(self, rows: slice) -> Any:
-        return self.objective.features.block(rows)
 
     def _predict(self, rows: slice, X: Any) -> Array:
         return self.P[rows]

@@ -134,21 +134,21 @@ def minimize_votes(
     def penalised_loss(point: VoteObjectiveAt) -> float:
         return point.loss + 0.5 * float(ridge @ point.v**2)
 
-    def newton_direction(gradient: Array, derivatives: Derivatives) -> Array:
-        return conjugate_gradients(
-            lambda s: derivatives.hessian_product(s) + ridge * s,
-            votes.preconditioner(derivatives.mean_curvature, l2),
-            -gradient,
-            rtol=0.1,
-            max_steps=min(200, len(gradient)),
-        )[0]
+    def hessian_product(s: Array) -> Array:
+        return derivatives.hessian_product(s) + ridge * s
 
     point = votes.at(votes.start(start))
     path = [penalised_loss(point)]
     while True:
         derivatives = point.derivatives()
         gradient = derivatives.gradient + ridge * point.v
-        direction = newton_direction(gradient, derivatives)
+        direction, _, _ = conjugate_gradients(
+            hessian_product,
+            votes.preconditioner(derivatives.mean_curvature, l2),
+            -gradient,
+            rtol=0.1,
+            max_steps=min(200, len(gradient)),
+        )
         decrement = -gradient @ direction
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
