@@ -17,7 +17,7 @@ from ldlearn.core.resources import (
 
 def test_raises_before_allocating(monkeypatch):
     monkeypatch.setattr(resources, "available_memory", lambda: 10**9)
-    resources.require_memory(9e8, "The kernel", "use less")
+    resources.require_memory(1e9, "The kernel", "use less")
     with pytest.raises(MemoryError, match=r"^The kernel needs 8\.0 GB .*1\.0 GB .*use less"):
         resources.require_memory(8e9, "The kernel", "use less")
 

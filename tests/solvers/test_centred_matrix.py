@@ -125,6 +125,16 @@ def one_hot(copies=5):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
+def test_first_sampling_key_matches_its_formula(container):
+    X = np.random.default_rng(0).normal(size=(9, 4)) * [1.0, 10.0, 0.1, 0.0]
+    deviations = X.std(axis=0)
+    z = (X - X.mean(axis=0)) / np.where(deviations > 0, deviations, np.inf)
+    expected = (z / (1 + (z - 0.7318) ** 2)).sum(axis=1)
+    found = CentredMatrix(container(X)).sampling_keys()[:, 0]
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize(
     "make", [lambda: columns("near zero", n=200), mirrored_rows, factorial_design, one_hot]
 )

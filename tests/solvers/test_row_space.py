@@ -57,6 +57,13 @@ def test_inner_products_and_scores_are_kept(n, copies, constant, fit_intercept, 
     np.testing.assert_allclose(Q.T @ Q, np.eye(rows.m), atol=1e-7)
 
 
+def test_directions_of_single_precision_rows_are_computed_in_double_precision():
+    X = np.random.default_rng(0).normal(size=(12, 60)).astype(np.float32)
+    directions = RowSpace(CentredMatrix(X)).largest_directions(5)
+    same = RowSpace(CentredMatrix(X.astype(np.float64))).largest_directions(5)
+    np.testing.assert_allclose(np.abs(directions), np.abs(same), atol=1e-12)
+
+
 @pytest.mark.parametrize("rank", [None, 5])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
