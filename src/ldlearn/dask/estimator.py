@@ -68,8 +68,7 @@ class DaskEstimator(LabelEstimator):
         return sent
 
     def _local_model(self) -> Any:
-        """The local estimator with the fitted attributes that have no entry for each training
-        row."""
+        """The local estimator, without the fitted attributes that have an entry for each row."""
         local = self._local_class(**self._local_params())
         fitted = self.__getstate__()
         for name in ("client", "n_rounds_", *self._row_attributes):
@@ -131,8 +130,7 @@ class DaskEstimator(LabelEstimator):
         return float(total / n)
 
     def _check_new_rows(self, X: Any, *targets: Any) -> None:
-        """Raise InputError for other features than those of the fit, before anything is
-        computed."""
+        """Raise InputError for other features than those of the fit, before any computation."""
         check_is_fitted(self)
         tr.check_collection(X, "X")
         for y in targets:

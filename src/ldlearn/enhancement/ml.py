@@ -38,8 +38,8 @@ class ML(Enhancer):
         \min_U\; tr(U^\top M U) \quad \text{with} \quad (2 y_{il} - 1)\, u_{il} \ge \lambda, \qquad
         M = (I - W)^\top (I - W)
 
-    where the rows of W are the weights of locally linear embedding: :math:`x_i \approx \sum_j
-    w_{ij} x_j` over the nearest neighbours of row i.
+    where the rows of W are the weights of locally linear embedding:
+    :math:`x_i \approx \sum_j w_{ij} x_j` over the nearest neighbours of row i.
 
     Parameters
     ----------

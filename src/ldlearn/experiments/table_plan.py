@@ -148,8 +148,10 @@ def _describe_labels(table: PreparedTable) -> str:
 
 
 def describe_ranking(plan: Plan, records: Sequence[Record]) -> str:
-    """The three highest scores of predictions, as a fact about test rows; empty if no method has
-    finished."""
+    """The three highest scores of predictions on test rows, in a sentence.
+
+    It is empty if no method has finished.
+    """
     metric = get_metric("intersection")
     caveat = ""
     if plan.metrics == LABEL_HEADLINE:

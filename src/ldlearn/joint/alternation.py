@@ -1,5 +1,4 @@
-"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on
-a cluster."""
+"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn."""
 
 import logging
 from dataclasses import dataclass
@@ -49,8 +48,9 @@ class _Alternation:
 def alternate(
     steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None
 ) -> _Alternation:
-    """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter``
-    times.
+    """Algorithm 2: update W and D in turn until an iteration changes little.
+
+    There are at most ``max_iter`` iterations.
 
     W comes before D because equal degrees are a fair first D, and there is no such W. D comes last,
     so that it is optimal for the W that is returned. The outer iteration has converged when, at the

@@ -1,5 +1,7 @@
-"""Selection of DLDL's penalties from 0/1 labels alone. docs/research/defaults.md has the rule and
-its regret."""
+"""Selection of DLDL's penalties from 0/1 labels alone.
+
+docs/research/defaults.md has the rule and its regret.
+"""
 
 import logging
 from collections.abc import Callable
@@ -133,8 +135,10 @@ def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel
 
 
 def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> float:
-    """The ratio of gamma to its default with the least held-out KL(D, P), for the predictor that
-    learns the targets."""
+    """The ratio of gamma to its default with the least held-out KL(D, P).
+
+    P is the predictor that learns the targets.
+    """
     targets = [_split_targets(split, votes, k) for k, split in enumerate(splits)]
     fits: list[SoftmaxFit | None] = [None] * len(splits)
     weights = validation_weights(splits)
@@ -181,8 +185,9 @@ def _beta_agreement(
     gamma: float,
     max_iter: int,
 ) -> Callable[[float], float]:
-    """The mean intersection of DLDL's degrees, without a graph, with those of the vote model, as a
-    function of beta.
+    """The mean intersection of DLDL's degrees with those of the vote model, by beta.
+
+    DLDL's degrees are those without a graph.
 
     On all rows; on the training rows of one split where not all rows are used.
     """
@@ -229,8 +234,9 @@ def _maximise_on_grid(function: Callable[[float], float], grid: tuple[float, ...
 def _select_ordered_penalty(
     splits: list[Split], beta: float, gamma: float, max_iter: int
 ) -> tuple[float, str]:
-    """The smallest penalty whose held-out likelihood is within one standard error of the best, and
-    a message.
+    """The smallest penalty within one standard error of the best, and a message.
+
+    Penalties are compared by held-out likelihood.
 
     The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the
     vote model, by which beta is selected, do not help here: that model knows no order, and a

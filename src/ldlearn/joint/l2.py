@@ -48,8 +48,8 @@ class L2(JointModel):
         + \lambda |D - Y|^2 + \gamma |W|_*, \qquad P = softmax(X W + b)
 
     where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and
-    :math:`|W|_*` is the sum of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X
-    W + b)``. Labels that are unknown (NaN in y) are left out of the term with Y. With
+    :math:`|W|_*` is the sum of singular values. Recovered is ``softmax(D)``, predicted
+    ``softmax(X W + b)``. Labels that are unknown (NaN in y) are left out of the term with Y. With
     ``sample_weight`` each row's first and third term count so often; the graph is not weighted. A
     row of weight 0 is not in the graph; its degrees are those without neighbours.
 
@@ -301,8 +301,9 @@ def _squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> t
 def _propagated_labels(
     S: sparse.csr_array, Y: Mask, tol: float = 1e-3, max_iter: int = 100
 ) -> Array:
-    """Minimise ``|D - S D|^2`` over distributions on the positive labels, by accelerated projected
-    gradients.
+    """Minimise ``|D - S D|^2`` over distributions on the positive labels.
+
+    By accelerated projected gradients.
 
     Roughly: they only shape the first graph.
     """

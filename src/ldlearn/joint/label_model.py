@@ -61,8 +61,10 @@ def validation_weights(splits: list[Split]) -> SampleWeight:
 
 
 def paired_z_score(difference: Array, weights: SampleWeight) -> float:
-    """Weighted mean of paired differences over its standard error, to which the accuracy of the
-    fits contributes."""
+    """Weighted mean of paired differences over its standard error.
+
+    The accuracy of the fits contributes to the standard error.
+    """
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:
         return 0.0
@@ -112,8 +114,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
 
 
 def _fit_and_evaluate(task: tuple[Split, VoteFit | None, float]) -> tuple[Array, Array, VoteFit]:
-    """Fit the vote model on the training rows of a split, and evaluate it on the validation
-    rows."""
+    """Fit the vote model on the training rows of a split, evaluate it on its validation rows."""
     split, start, ratio = task
     Y, observed, _ = split.labels
     l2 = ratio * split.default_gamma
@@ -125,8 +126,9 @@ def _fit_and_evaluate(task: tuple[Split, VoteFit | None, float]) -> tuple[Array,
 
 
 def has_fixed_cardinality(splits: list[Split]) -> bool:
-    """Whether nearly all rows have equally many positive labels, which then show only which degrees
-    are the largest.
+    """Whether nearly all rows have equally many positive labels.
+
+    These then show only which degrees are the largest.
 
     Their number has less than a tenth of the variance that independent labels would give it.
     """

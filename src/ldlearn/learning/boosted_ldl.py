@@ -53,8 +53,8 @@ class BoostedLDL(Learner):
 
     .. math::
 
-        \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i),
-        \qquad P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
+        \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i), \qquad
+        P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
 
     Each round adds one tree per label to Z. The number of rounds is the one with the least loss on
     validation rows.

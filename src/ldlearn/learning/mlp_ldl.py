@@ -36,8 +36,8 @@ class MLPLDL(Learner):
 
     .. math::
 
-        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad P = softmax(\tanh(X V
-        + a) W + b)
+        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad
+        P = softmax(\tanh(X V + a) W + b)
 
     for m standardised features and h hidden units: the penalty of a layer grows with the number of
     its inputs, so that the scale of its outputs does not depend on this number. The prediction is

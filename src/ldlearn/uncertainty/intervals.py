@@ -60,8 +60,10 @@ def _copy_some_rows(X: Any, labels: RowTargets) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class PosteriorState:
-    """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number
-    of rows."""
+    """What intervals and `far_from_training` need.
+
+    It has about n_features^2 numbers, whatever the number of rows.
+    """
 
     learned = {
         "posterior": "VotePosterior | None",
@@ -178,9 +180,9 @@ class IntervalMixin:
         overdispersed votes are, the more these shares vary. Overdispersion cannot be estimated from
         0/1 labels alone, but with the number of raters; without it, votes are assumed to be
         slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the row.
-        Without numbers of raters these are assumed to be Dirichlet distributed around ``enhance(X,
-        y)`` with concentration ``kappa_ + n_votes_``; with them, intervals are those of
-        ``predict_interval``.
+        Without numbers of raters these are assumed to be Dirichlet distributed around
+        ``enhance(X, y)`` with concentration ``kappa_ + n_votes_``; with them, intervals are those
+        of ``predict_interval``.
 
         Parameters
         ----------
@@ -223,8 +225,7 @@ class IntervalMixin:
         return self.compute_posterior().leverage.is_far(features, level)
 
     def _find_concentration(self, n_raters: Any) -> float | None:
-        """Concentration of the votes of a row with this number of raters; None if the number is
-        None."""
+        """Concentration of the votes of a row with this number of raters, or None."""
         check_is_fitted(self)
         if n_raters is None:
             return None
@@ -312,7 +313,6 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def _extend_to_point(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
-    """Extend intervals to the point estimate, which may be that of another model than the vote
-    model."""
+    """Extend intervals to the point estimate, which may be that of another model."""
     lower, upper = bounds
     return np.minimum(lower, point).astype(dtype), np.maximum(upper, point).astype(dtype)

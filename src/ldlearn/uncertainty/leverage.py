@@ -67,6 +67,5 @@ class LeverageModel:
         return found
 
     def is_far(self, X: Any, level: float) -> Mask:
-        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training
-        rows."""
+        """Whether the leverage of each row exceeds the quantile ``level`` of the training rows."""
         return self.distance(X) > np.quantile(self.distances, level)

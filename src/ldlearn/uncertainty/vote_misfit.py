@@ -1,5 +1,4 @@
-"""Tests of what intervals of p(x) assume: linear scores, equally many raters of each row,
-independent rows."""
+"""Tests of the assumptions of intervals: linear scores, equal raters, independent rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +29,10 @@ _CRITICAL_Z = 2.33  # benchmarks/intervals.py has the rates of false alarms and 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Evidence against the vote model as z-scores: about standard normal, or smaller, if the
-    assumption holds."""
+    """Evidence against the vote model, as z-scores.
+
+    They are about standard normal, or smaller, if the assumption holds.
+    """
 
     learned = {
         "nonlinear": "float",
@@ -113,8 +114,7 @@ def measure_misfit(
 def vote_residuals(
     Z: Array, log_rate: float, labels: VoteRows, fixed_raters: bool
 ) -> tuple[Array, Array]:
-    """Derivatives of the log-likelihood of each row in its scores Z, and labels minus their
-    probabilities."""
+    """Gradients of row log-likelihoods in the scores Z, and labels minus probabilities."""
     logP = log_softmax(Z)
     theta, dtheta, _ = log_expected_votes(logP, fixed_raters)
     theta = theta + np.reshape(log_rate + labels["offset"], (-1, 1))
@@ -144,8 +144,9 @@ def _test_linearity(
     groups: Indices | None,
     unmapped: CentredMatrix,
 ) -> float:
-    """Whether the residuals of held-out rows resemble those of training rows that a kernel says are
-    similar.
+    """Whether residuals of held-out rows resemble those of similar training rows.
+
+    Similarity is that of a kernel.
 
     Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part
     that a gradient step from the training rows adds to the scores. The kernel is orthogonal to the
@@ -183,8 +184,9 @@ def _test_linearity(
 
 
 def _nonlinear_kernel(features: CentredMatrix) -> Array:
-    """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the
-    same size.
+    """Similarity of pairs of rows by three kernels without their linear parts.
+
+    Their sum, after each is scaled to the same size.
 
     They are sensitive to functions of several features, to odd ones among them, and to curves of
     single features.
