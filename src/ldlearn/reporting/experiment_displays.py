@@ -309,7 +309,7 @@ class DifferencesDisplay(Display):
         if table is None or not table.baselines:
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
         if methods is None:
-            methods = table.rivals
+            methods = table.non_baselines
         baselines = best_baselines(table)
         found: dict[str, Any] = {}
         for dataset, baseline in baselines.items():
