@@ -7,11 +7,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base.output import wrap_output
-from ldlearn.core.simplex import Array, Indices, Mask, take_rows
+from ldlearn.core.row_groups import hash_rows
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.centred_matrix import CentredMatrix
@@ -30,8 +31,8 @@ _MAX_LABELS = 200
 class _TrainingRows:
     """The rows of a fit, kept in memory until the posterior is computed from them.
 
-    X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect
-    later changes.
+    X and the sample weights may be the caller's own arrays: the checksum of some rows is kept, to
+    detect later changes.
     """
 
     X: Any
@@ -40,22 +41,18 @@ class _TrainingRows:
     reduced: CentredMatrix | None
     offset: float | Array  # known part of ln(lambda) of each row
     groups: Indices | None
-    copied_X: Any
-    copied_weights: Any
+    checksum: NDArray[np.uint64]
 
     def is_unchanged(self) -> bool:
         """Whether the arrays are those of the fit, judged by some of their rows."""
-        X, weights = _copy_some_rows(self.X, self.labels)
-        if sparse.issparse(X):
-            same_X = (self.copied_X != X).nnz == 0
-        else:
-            same_X = np.array_equal(X, self.copied_X)
-        return bool(same_X and np.array_equal(weights, self.copied_weights))
+        return np.array_equal(_checksum(self.X, self.labels), self.checksum)
 
 
-def _copy_some_rows(X: Any, labels: RowTargets) -> tuple[Any, Any]:
+def _checksum(X: Any, labels: RowTargets) -> NDArray[np.uint64]:
+    """Keys of about 200 rows and of their sample weights."""
     rows = np.arange(0, X.shape[0], -(-X.shape[0] // 200))
-    return X[rows], take_rows(labels.sample_weight, rows)
+    weights = labels.take(rows).row_weights()
+    return np.concatenate([hash_rows(X[rows]), hash_rows(weights[:, None])])
 
 
 @dataclass(frozen=True)
@@ -116,8 +113,8 @@ class IntervalMixin:
         groups: Indices | None = None,
     ) -> None:
         reduced = None if features.original is features else features
-        copies = _copy_some_rows(X, labels)
-        self._training_rows = _TrainingRows(X, labels, reduced, offset, groups, *copies)
+        checksum = _checksum(X, labels)
+        self._training_rows = _TrainingRows(X, labels, reduced, offset, groups, checksum)
         self._posterior_state = None
 
     @wrap_output
