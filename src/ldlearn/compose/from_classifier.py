@@ -305,10 +305,8 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
             # dimensions.
             basis, coordinates = qr(to_dense(X).T, mode="economic", check_finite=False)
             X = coordinates.T
-        folds = []
-        for fold in validation_folds(features, groups):
-            if len(np.unique(y[fold.train])) == 2:
-                folds.append(fold)
+        folds = validation_folds(features, groups)
+        folds = [fold for fold in folds if len(np.unique(y[fold.train])) == 2]
         weights = row_weights(y, sample_weight)
 
         def held_out_loss(model: LogisticRegression) -> float:

@@ -172,10 +172,10 @@ class StackedLDL(JointModel):
     def describe_members(self) -> str:
         """The members and their weights in words, the largest weight first."""
         check_is_fitted(self)
-        parts = []
-        for k in np.argsort(-self.member_weights_, kind="stable"):
-            parts.append(f"{self.member_weights_[k]:.0%} {list(self.members_)[k]}")
-        return "prediction: " + ", ".join(parts)
+        names = list(self.members_)
+        order = np.argsort(-self.member_weights_, kind="stable")
+        parts = [f"{self.member_weights_[k]:.0%} {names[k]}" for k in order]
+        return f"prediction: {', '.join(parts)}"
 
     def _fit(
         self,

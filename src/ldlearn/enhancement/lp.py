@@ -125,7 +125,7 @@ class LP(Enhancer):
 
     def _sparse_system(self, X: Array, n_neighbors: int) -> sparse.csr_array:
         A = knn_graph(X, n_neighbors, self.sigma)
-        scale = sparse.diags_array(_inverse_root(np.asarray(A.sum(axis=1)).ravel()))
+        scale = sparse.diags_array(_inverse_root(A.sum(axis=1)))
         return sparse.csr_array(sparse.eye_array(len(X)) - self.alpha * (scale @ A @ scale))
 
 

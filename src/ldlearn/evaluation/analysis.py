@@ -271,10 +271,7 @@ def _make_curves(
             mean.append(np.mean(scores))
             # Of one run the deviation of its own, of several runs that between them.
             std.append(np.std(scores, ddof=1) if len(scores) > 1 else deviations[0])
-        chosen = []
-        for params in selected:
-            if parameter in params:
-                chosen.append(_hashable_value(params[parameter]))
+        chosen = [_hashable_value(params[parameter]) for params in selected if parameter in params]
         curves.append(Curve(parameter, heading, values, np.array(mean), np.array(std), chosen))
     return curves
 

@@ -285,9 +285,8 @@ class _CellSearch:
     def _describe_selected(self, task: Task, found: Facts) -> None:
         """Fields of the record about the models selected for a task.
 
-        That of the first metric is shown.
-
-        Metrics that selected for themselves have the scores of their own models.
+        The model of the first metric is shown. Metrics that selected for themselves have the scores
+        of their own models.
         """
         selected = {metric: fit for metric, (_, _, fit) in self._best[task].items()}
         first, shown = next(iter(selected.items()))

@@ -33,9 +33,8 @@ _FEATURES_SHOWN = 4
 class SplitPart:
     """Rows of one part of a split.
 
-    Their numbers, features, logical labels and, if known, true degrees.
-
-    Labels are integers, or floats with NaN where some are not observed.
+    Their numbers, features, logical labels and, if known, true degrees. Labels are integers, or
+    floats with NaN where some are not observed.
     """
 
     rows: Rows

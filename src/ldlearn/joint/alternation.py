@@ -65,7 +65,7 @@ def alternate(
     W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
     while True:
         D = steps.update_D(W)  # Eq. 11
-        path += [W.loss + terms, D.objective + gamma * float(np.sum(W.coef**2))]
+        path += [W.loss + terms, D.objective + gamma * np.sum(W.coef**2)]
         terms = D.terms
         n_newton.append(D.n_iter)
         n_iter = len(n_newton)

@@ -156,9 +156,9 @@ def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> fl
             # decide.
             smallest = np.log(0.5 / (split.features.total + 1))
             values.append((D_test * np.maximum(logP, smallest)).sum(axis=1))
-        return float(np.average(np.concatenate(values), weights=weights))
+        return np.average(np.concatenate(values), weights=weights)
 
-    return float(max(_GAMMA_RATIOS, key=agreement))
+    return max(_GAMMA_RATIOS, key=agreement)
 
 
 def _split_targets(split: Split, votes: ValidatedModel | None, k: int) -> tuple[Array, Array]:
@@ -216,7 +216,7 @@ def _beta_agreement(
             D = newton_simplex(logP, support, beta=beta, start=D, tol=VALIDATION_TOL).D
             if np.abs(D - previous).mean() <= 3e-3:
                 break
-        return float(np.average(np.minimum(D, target).sum(axis=1), weights=features.sample_weight))
+        return np.average(np.minimum(D, target).sum(axis=1), weights=features.sample_weight)
 
     return agreement
 

@@ -65,12 +65,12 @@ def paired_z_score(difference: Array, weights: SampleWeight) -> float:
 
     The accuracy of the fits contributes to the standard error.
     """
-    n = float(weights.sum())
+    n = weights.sum()
     if len(difference) < 2 or n <= 1.0:
         return 0.0
-    mean = float(np.average(difference, weights=weights))
-    variance = float(weights @ (difference - mean) ** 2) / (n - 1.0) / n
-    return mean / float(np.sqrt(variance + VALIDATION_TOL**2))
+    mean = np.average(difference, weights=weights)
+    variance = weights @ (difference - mean) ** 2 / (n - 1.0) / n
+    return mean / np.sqrt(variance + VALIDATION_TOL**2)
 
 
 # To DLDL's default gamma; first a constant.
@@ -104,7 +104,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
         validated = in_threads(_fit_and_evaluate, tasks)
         parts, thetas, fits = zip(*validated, strict=True)
         values = np.concatenate(parts)
-        mean = float(np.average(values, weights=weights))
+        mean = np.average(values, weights=weights)
         if mean < best_mean:
             break
         best = ValidatedModel(ratio, values, thetas, fits)

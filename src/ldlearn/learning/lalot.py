@@ -158,7 +158,7 @@ class LALOT(LinearSoftmaxMixin, Learner):
         counts = row_weights(D, sample_weight)
         # Labels that occur together are near: the first kernel of the label metric.
         K0 = D.T @ (counts[:, None] * D)
-        unit = float(_label_distances(K0).max()) or 1.0  # a single label costs nothing
+        unit = _label_distances(K0).max() or 1.0  # a single label costs nothing
         K = K0
         path = [np.inf]
         is_solved = False

@@ -47,7 +47,7 @@ class LeverageModel:
     def from_features(cls, features: CentredMatrix) -> Self:
         """Compute the model of training rows."""
         # A direction without spread has the ridge instead: 1 % of the mean spread.
-        ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
+        ridge = max(0.01 * features.spread.mean(), np.finfo(float).tiny)
         scale, basis, scatter, identity = features.spectrum(ridge)
         if basis is not None:
             basis = basis.astype(np.float32)

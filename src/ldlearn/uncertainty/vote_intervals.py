@@ -146,7 +146,7 @@ class VotePosterior:
         """Concentration of the votes of a row, see `find_concentration`."""
         log_votes = log_expected_votes(np.log(self.degree_quantiles), self.fixed_raters[0])[0]
         positive = -np.expm1(-np.exp(self.log_rates[0] + offset + log_votes))
-        return find_concentration(self.degree_quantiles, float(positive.mean()), n_raters)
+        return find_concentration(self.degree_quantiles, positive.mean(), n_raters)
 
     def degree_intervals(
         self, X: Any, coverage: float, concentration: float | None = None
@@ -361,7 +361,7 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
 
     def excess(log_concentration: float) -> float:
         no_vote = _probability_of_no_vote(P, n_raters, np.exp(log_concentration))
-        return positive - 1.0 + float(no_vote.mean())
+        return positive - 1.0 + no_vote.mean()
 
     # Beyond these hardly anything changes.
     lowest = 1e-2

@@ -179,8 +179,8 @@ def _test_linearity(
         in_group = sparse.csr_array((weights, (groups, np.arange(sample.n))))
         pairs = in_group @ pairs @ in_group.T
         weights = np.ones(len(pairs))
-    variance = 2.0 * float(weights @ pairs**2 @ weights)  # every pair is there twice
-    return float(weights @ pairs @ weights) / float(np.sqrt(variance)) if variance > 0.0 else 0.0
+    variance = 2.0 * (weights @ pairs**2 @ weights)  # every pair is there twice
+    return float(weights @ pairs @ weights / np.sqrt(variance)) if variance > 0.0 else 0.0
 
 
 def _nonlinear_kernel(features: CentredMatrix) -> Array:
@@ -200,7 +200,7 @@ def _nonlinear_kernel(features: CentredMatrix) -> Array:
     directions = X / positive_or_one(lengths)
     curves = np.column_stack([np.abs(X), np.tanh(2.0 * X)])
     kernels = (
-        np.exp(distances * (-4.0 / (float(distances.mean()) or 1.0))),
+        np.exp(distances * (-4.0 / (distances.mean() or 1.0))),
         (directions @ directions.T) ** 3,
         curves @ curves.T,
     )
@@ -210,12 +210,12 @@ def _nonlinear_kernel(features: CentredMatrix) -> Array:
         half = kernel - linear @ (linear.T @ kernel)
         residual = half - (half @ linear) @ linear.T
         np.fill_diagonal(residual, 0.0)
-        total += residual / max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
+        total += residual / max(np.linalg.norm(residual), np.finfo(float).tiny)
     return total
 
 
 def _z_score(values: Array, weights: SampleWeight | None = None) -> float:
     """The sum of independent numbers of mean 0 over its standard deviation."""
     weights = row_weights(values, weights)
-    deviation = float(np.sqrt(weights @ values**2))
-    return float(weights @ values) / deviation if deviation > 0.0 else 0.0
+    deviation = np.sqrt(weights @ values**2)
+    return float(weights @ values / deviation) if deviation > 0.0 else 0.0

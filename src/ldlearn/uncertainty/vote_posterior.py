@@ -165,10 +165,8 @@ def _design_effect(
 ) -> float:
     """Variance of the coefficients if rows of a group are dependent, over that if they are not.
 
-    It is at least 1.
-
-    The trace of the sandwich covariance over groups and of that over rows, in the metric of the
-    posterior.
+    It is the trace of the sandwich covariance over groups divided by that over rows, in the metric
+    of the posterior, and at least 1.
     """
     features = information.features
     column, basis, _, _ = features.spectrum(ridge=2.0 * l2 * labels["Y"].shape[1])
@@ -217,18 +215,17 @@ def _negative_log_evidence(
 ) -> float:
     """Negative log-evidence of a link, up to a constant.
 
-    It is the loss plus half the log-determinant of the Hessian matrix.
-
-    If every row has a positive label, the likelihood is conditional on that.
+    It is the loss plus half the log-determinant of the Hessian matrix. If every row has a positive
+    label, the likelihood is conditional on that.
     """
     information = _Information.from_fit(some, fit, fixed_raters, part)
     curvature, prior, _, _ = information.curvature(some, l2)
     loss = fit.loss
     if part["Y"].any(axis=1).all():
         any_vote = np.log(-np.expm1(-information.votes.sum(axis=1)))
-        loss += scale * float(any_vote @ row_weights(any_vote, some.sample_weight))
+        loss += scale * (any_vote @ row_weights(any_vote, some.sample_weight))
     eigenvalues = np.maximum(scale * curvature + prior, np.finfo(float).tiny)
-    return loss / design_effect + 0.5 * float(np.log(eigenvalues).sum())
+    return loss / design_effect + 0.5 * np.log(eigenvalues).sum()
 
 
 @dataclass(frozen=True)
@@ -292,8 +289,11 @@ class _Information:
         return np.maximum(values, 0.0), directions
 
     def curvature(self, features: CentredMatrix, l2: float) -> tuple[Array, Array, Array, Array]:
-        """Second derivatives of the loss and of the penalty in the coefficients of `spectrum` and
-        `label_directions`, as if every row had the same information; and the latter."""
+        """Second derivatives of the loss and of the penalty, and the `label_directions`.
+
+        The derivatives are those in the coefficients of `spectrum` and `label_directions`, as if
+        every row had the same information.
+        """
         values, directions = self.label_directions()
         spectrum = features.spectrum(ridge=2.0 * l2 * len(values))
         prior = 2.0 * l2 * spectrum.identity[:, None]
@@ -370,7 +370,7 @@ class _Information:
         # The observed information of a sample may be indefinite: no variance is larger than that of
         # the prior.
         vectors = unit[:, None] * vectors
-        matrix = (vectors / np.maximum(values, min(1.0, float(values.max())))) @ vectors.T
+        matrix = (vectors / np.maximum(values, min(1.0, values.max()))) @ vectors.T
         variances = np.diag(matrix)
         if variances.min() > 1e-30 and variances.max() < 1e30:  # the range of single precision
             matrix = matrix.astype(np.float32)
@@ -386,8 +386,8 @@ def _improve_penalty(
     """
     curvature, prior, _, _ = information.curvature(information.features, l2)
     shares = curvature / np.maximum(curvature + prior, np.finfo(float).tiny)
-    determined = design_effect * float(shares.sum())
-    size = 2.0 * float(np.sum(fit.coef**2))
+    determined = design_effect * shares.sum()
+    size = 2.0 * np.sum(fit.coef**2)
     most = 1e4 * first
     if determined >= most * size:
         return most
