@@ -129,8 +129,6 @@ class WInLDL(IncompleteDegreesLearner):
            [0.5, 0.2, 0.3]])
     """
 
-    l2: NonNegative = 1.0
-
     def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
         weights = np.nan_to_num(4.0 ** (1.0 - D))
         ratios = penalty / factors.values[:, None] ** 2  # |W|^2 is the sum of |V_k|^2 / values_k^2

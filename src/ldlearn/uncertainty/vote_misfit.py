@@ -20,6 +20,7 @@ from ldlearn.core.votes import log_expected_votes, vote_slopes
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.linear_predictor import centred_blocks
+from ldlearn.solvers.spd import unit_diagonal_scale
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 VoteRows = dict[str, Any]  # Y, observed and offset of rows, by the names of `vote_regression`
@@ -186,13 +187,10 @@ def _test_linearity(
 def _nonlinear_kernel(features: CentredMatrix) -> Array:
     """Similarity of pairs of rows by three kernels without their linear parts.
 
-    Their sum, after each is scaled to the same size.
-
-    They are sensitive to functions of several features, to odd ones among them, and to curves of
-    single features.
+    It is their sum, after each is scaled to the same size. They are sensitive to functions of
+    several features, to odd ones among them, and to curves of single features.
     """
-    deviations = np.sqrt(features.spread / features.total)
-    scale = np.where(deviations > 0.0, 1.0 / positive_or_one(deviations), 0.0)
+    scale = unit_diagonal_scale(features.spread / features.total)
     blocks = centred_blocks(features.X, features.mean, features.m)
     X = np.concatenate([centred * scale for _, centred in blocks])
     distances = squared_distances(X, X)
