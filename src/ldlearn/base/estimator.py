@@ -263,9 +263,8 @@ class LabelEstimator(BaseEstimator):
     def _should_iterate(self, path: list[float]) -> bool:
         """Whether to go on, given the objective at the start and after each iteration.
 
-        For methods with ``tol`` and ``max_iter``.
-
-        It sets ``converged_``, ``n_iter_``, ``objective_`` and ``objective_path_``.
+        For methods with ``tol`` and ``max_iter``. It sets ``converged_``, ``n_iter_``,
+        ``objective_`` and ``objective_path_``.
         """
         self.objective_path_ = np.array(path[1:])
         self.objective_ = float(path[-1])

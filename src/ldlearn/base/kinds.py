@@ -82,9 +82,8 @@ class Learner(LabelEstimator):
 class Enhancer(LabelEstimator):
     """Recovers the label distributions of its training rows from logical labels.
 
-    A method defines ``_fit``.
-
-    ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
+    A method defines ``_fit``, which also gets rows of sample weight 0, since every row has its
+    degrees recovered.
     """
 
     learned = {"label_distributions_": "float (n_samples, n_labels)"}
@@ -232,12 +231,10 @@ class JointModel(Enhancer):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``.
 
-        Greater is better; it is at most 0.
-
-        Label j gets ``votes_per_row_`` times its predicted degree votes on average, and is positive
-        when it gets any. Penalties and feature maps can be selected by this score; how even degrees
-        should be (DLDL's beta) cannot, since it prefers degrees that are too even. For true degrees
-        use `ldlearn.metrics.intersection`.
+        Greater is better; it is at most 0. Label j gets ``votes_per_row_`` times its predicted
+        degree votes on average, and is positive when it gets any. Penalties and feature maps can be
+        selected by this score; how even degrees should be (DLDL's beta) cannot, since it prefers
+        degrees that are too even. For true degrees use `ldlearn.metrics.intersection`.
 
         Parameters
         ----------

@@ -40,11 +40,9 @@ _Class = TypeVar("_Class", bound=type[LabelEstimator])
 def estimator_dataclass(cls: _Class) -> _Class:
     """Make the annotated attributes of an estimator its parameters.
 
-    `fit` validates them by their types.
-
-    Types are those of Python (``int``, ``bool``, ``None``, ``Literal["a", "b"]``), or ``Annotated``
-    with a constraint of scikit-learn, such as `Positive`; ``|`` combines them. Parameters of other
-    types are not validated.
+    `fit` validates them by their types. Types are those of Python (``int``, ``bool``, ``None``,
+    ``Literal["a", "b"]``), or ``Annotated`` with a constraint of scikit-learn, such as `Positive`;
+    ``|`` combines them. Parameters of other types are not validated.
 
     Examples
     --------

@@ -131,10 +131,9 @@ def _is_active(worker: Any) -> bool:
 class BlockRunner:
     """Runs rounds of computation on a cluster.
 
-    In a round a small message goes to all blocks, and a sum of small arrays comes back.
-
-    Every round is a graph of ordinary tasks, which may run on any worker and are repeated if a
-    worker is lost: nothing is pinned.
+    In a round a small message goes to all blocks, and a sum of small arrays comes back. Every round
+    is a graph of ordinary tasks, which may run on any worker and are repeated if a worker is lost:
+    nothing is pinned.
 
     Attributes
     ----------
@@ -154,9 +153,8 @@ class BlockRunner:
     ) -> list[Any]:
         """The sum over all blocks of ``function(block, ..., common)``.
 
-        The function returns a sequence of numbers and arrays.
-
-        Without a message ``common`` the function takes blocks only, here and below.
+        The function returns a sequence of numbers and arrays. Without a message ``common`` the
+        function takes blocks only, here and below.
         """
         parts = self._make_tasks(function, blocks, common)
         while len(parts) > 1:

@@ -50,13 +50,12 @@ def alternate(
 ) -> _Alternation:
     """Algorithm 2: update W and D in turn until an iteration changes little.
 
-    There are at most ``max_iter`` iterations.
-
-    W comes before D because equal degrees are a fair first D, and there is no such W. D comes last,
-    so that it is optimal for the W that is returned. The outer iteration has converged when, at the
-    rate at which changes of degrees shrink, further iterations would change none by more than
-    ``sqrt(tol)`` (the objective is quadratic near its minimum), and the last one has lowered the
-    objective by at most ``tol`` per row, which makes W accurate to ``tol``.
+    There are at most ``max_iter`` iterations. W comes before D because equal degrees are a fair
+    first D, and there is no such W. D comes last, so that it is optimal for the W that is returned.
+    The outer iteration has converged when, at the rate at which changes of degrees shrink, further
+    iterations would change none by more than ``sqrt(tol)`` (the objective is quadratic near its
+    minimum), and the last one has lowered the objective by at most ``tol`` per row, which makes W
+    accurate to ``tol``.
     """
     terms = steps.terms()
     path: list[float] = []

@@ -187,9 +187,8 @@ def _beta_agreement(
 ) -> Callable[[float], float]:
     """The mean intersection of DLDL's degrees with those of the vote model, by beta.
 
-    DLDL's degrees are those without a graph.
-
-    On all rows; on the training rows of one split where not all rows are used.
+    DLDL's degrees are those without a graph. The mean is over all rows, or over the training rows
+    of one split where not all rows are used.
     """
     fit = votes.fits[0]
     if len(validation_weights(splits)) < features.n:
@@ -236,11 +235,10 @@ def _select_ordered_penalty(
 ) -> tuple[float, str]:
     """The smallest penalty within one standard error of the best, and a message.
 
-    Penalties are compared by held-out likelihood.
-
-    The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the
-    vote model, by which beta is selected, do not help here: that model knows no order, and a
-    penalty of 0 is nearest to it.) Penalties are tried from 0 upwards until the likelihood falls.
+    Penalties are compared by held-out likelihood. The likelihood of the 0/1 labels is that of
+    votes, given DLDL's predictions. (The degrees of the vote model, by which beta is selected, do
+    not help here: that model knows no order, and a penalty of 0 is nearest to it.) Penalties are
+    tried from 0 upwards until the likelihood falls.
     """
     if not splits:
         return 0.0, "too few rows to select the penalty of ordered labels: it is 0"

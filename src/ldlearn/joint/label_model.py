@@ -128,9 +128,8 @@ def _fit_and_evaluate(task: tuple[Split, VoteFit | None, float]) -> tuple[Array,
 def has_fixed_cardinality(splits: list[Split]) -> bool:
     """Whether nearly all rows have equally many positive labels.
 
-    These then show only which degrees are the largest.
-
-    Their number has less than a tenth of the variance that independent labels would give it.
+    These then show only which degrees are the largest. Their number has less than a tenth of the
+    variance that independent labels would give it.
     """
     Y = np.vstack([fill_unknown(*split.labels_test) for split in splits])
     weights = validation_weights(splits)

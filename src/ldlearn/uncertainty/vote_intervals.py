@@ -1,8 +1,7 @@
 """Credible intervals of degrees from the posterior distribution of a vote regression.
 
-`vote_posterior` computes that distribution.
-
-In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
+`vote_posterior` computes that distribution. In short comments n, m and c are n_samples, n_features
+and n_labels; scores are logits.
 """
 
 from dataclasses import dataclass, replace
@@ -110,10 +109,8 @@ class FullCovariance:
 class VotePosterior:
     """Posterior distribution of the coefficients of a vote regression, for its links.
 
-    There are one or two link functions.
-
-    Computed by `vote_posterior`. It has about n_features^2 numbers, whatever the number of rows, so
-    that a model file can hold it.
+    There are one or two link functions. `vote_posterior` computes it. It has about n_features^2
+    numbers, whatever the number of rows, so that a model file can hold it.
     """
 
     learned = {
@@ -311,10 +308,8 @@ def _beta_bounds_from_log_odds(centre: Array, variance: Array, coverage: float) 
 def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
     """Quantiles of Beta distributions with this mean and concentration.
 
-    They are the marginals of a Dirichlet distribution.
-
-    A lower bound below 0.01 is 0: such a degree counts as 0 (see `binarize`), and small quantiles
-    are sensitive to errors of the mean.
+    They are the marginals of a Dirichlet distribution. A lower bound below 0.01 is 0: such a degree
+    counts as 0 (see `binarize`), and small quantiles are sensitive to errors of the mean.
     """
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
@@ -376,9 +371,8 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
 def _excess_variance(rate: Array, concentration: float | None) -> Array:
     """Variance of the shares of votes over that of Poisson votes.
 
-    Both have the same probability of a positive label.
-
-    With ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean
+    Both have the same probability of a positive label. With
+    ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean
     ``m = p lambda (exp(s) - 1) / s`` and variance ``m exp(s)``; variance over squared mean is
     ``s / (1 - exp(-s))`` times ``1 / (lambda p)``.
 

@@ -147,11 +147,10 @@ def _test_linearity(
 ) -> float:
     """Whether residuals of held-out rows resemble those of similar training rows.
 
-    Similarity is that of a kernel.
-
-    Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part
-    that a gradient step from the training rows adds to the scores. The kernel is orthogonal to the
-    features, so that shrunken coefficients are not taken for a lack of fit.
+    Similarity is that of a kernel. Up to a factor this is the derivative of the held-out
+    likelihood, at 0, in the non-linear part that a gradient step from the training rows adds to the
+    scores. The kernel is orthogonal to the features, so that shrunken coefficients are not taken
+    for a lack of fit.
     """
     rows = unmapped.sample_rows(_MAX_ROWS)
     sample = features.subset(rows)
@@ -187,8 +186,8 @@ def _test_linearity(
 def _nonlinear_kernel(features: CentredMatrix) -> Array:
     """Similarity of pairs of rows by three kernels without their linear parts.
 
-    It is their sum, after each is scaled to the same size. They are sensitive to functions of
-    several features, to odd ones among them, and to curves of single features.
+    It is their sum, after each kernel is scaled to the same size. The kernels are sensitive to
+    functions of several features, to odd ones among them, and to curves of single features.
     """
     scale = unit_diagonal_scale(features.spread / features.total)
     blocks = centred_blocks(features.X, features.mean, features.m)
