@@ -105,7 +105,7 @@ class StackedLDL(JointModel):
     member_weights_ : ndarray of shape (n_members,)
         w, in the order of ``members_``; `describe_members` puts them into words.
     beta_, kappa_, n_votes_ : float
-        Of the D-step, as selected by the teacher (see `DLDL`).
+        Parameters of the D-step, as selected by the teacher (see `DLDL`).
     selection_summary_ : str
         What the teacher selected, and the members with their weights.
     label_names_ : ndarray of shape (n_labels,)

@@ -107,7 +107,7 @@ class DaskEstimator(LabelEstimator):
         Returns
         -------
         D : Dask array or data frame of shape (n_samples, n_labels)
-            Of the kind of X. Rows are non-negative and sum to one.
+            The same kind as X. Rows are non-negative and sum to one.
         """
         self._check_new_rows(X)
         return self._map_lazily("predict", X, tr.collection_blocks(X))
@@ -204,7 +204,7 @@ class DaskJointModel(DaskEstimator):
         Returns
         -------
         D : Dask array or data frame of shape (n_samples, n_labels)
-            Of the kind of X.
+            The same kind as X.
         """
         self._check_new_rows(X, y)
         return self._map_lazily("enhance", X, *tr.align_blocks(X, y))

@@ -115,7 +115,7 @@ class Agreement:
     matrix : ndarray of shape (n_methods, n_methods)
         Symmetric; NaN where two methods have no repeat in common.
     means : dict of str to float
-        Of each method with the others that are no baselines; NaN if there are none.
+        Mean agreement of each method with the others that are no baselines; NaN without any.
     """
 
     dataset: str

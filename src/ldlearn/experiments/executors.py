@@ -140,8 +140,8 @@ def run_on_dask(tasks: Iterable[_Work], address: str) -> Iterator[list[Record]]:
     ----------
     tasks : iterable of (tuple of Cell, AnyDataset)
     address : str
-        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same version of this package,
-        and run one task at a time each, whatever their number of threads.
+        Address of the scheduler, ``"tcp://host:8786"``. The workers need the same version of this
+        package, and run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
     with cluster.connect(address) as client:

@@ -62,8 +62,8 @@ class MethodSpec:
     learner, learner_params, learner_grid
         A learner that is trained on what the estimator recovered.
     search : {"joint", "stepwise"}
-        Of such a pair: search the product of both grids, or select the estimator's parameters by
-        recovery first.
+        How such a pair is tuned: over the product of both grids, or the estimator by recovery
+        first.
     """
 
     name: str

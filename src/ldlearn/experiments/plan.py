@@ -112,7 +112,7 @@ class Plan:
         # Names, or a table for each: rows, path, generator, own rule.
         datasets = ["vader_tweets"]
         subject = "DLDL"                     # the method that a report compares the others with
-        # Of data sets and methods, in the tables of a report.
+        # Names of data sets and methods in the tables of a report.
         display_names = { vader_tweets = "VADER" }
 
         [protocol]
@@ -158,7 +158,7 @@ class Plan:
     subject : str
         The method that a report compares the others with; if empty, the first that is no baseline.
     display_names : dict of str to str
-        Of methods and data sets, in the tables that a report writes as files.
+        Names of methods and data sets in the tables that a report writes as files.
     """
 
     name: str

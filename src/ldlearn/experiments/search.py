@@ -59,10 +59,10 @@ def search(cells: Sequence[Cell], split: DataSplit, **circumstances: Any) -> lis
     Parameters
     ----------
     cells : sequence of Cell
-        Of one data set and repeat, whose methods begin with the same estimator, parameters and
-        grid.
+        Cells of one data set and repeat, whose methods begin with the same estimator, parameters
+        and grid.
     split : DataSplit
-        Of that data set and repeat.
+        The split of that data set and repeat.
     **circumstances
         Further fields of the records.
 

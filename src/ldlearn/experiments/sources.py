@@ -55,7 +55,7 @@ class DatasetSpec:
     Attributes
     ----------
     name : str
-        Of the catalogue, or free if there is a ``path`` or a ``generator``.
+        A name of the catalogue, or any name if there is a ``path`` or a ``generator``.
     rows : int or None
         Use only this many rows, drawn with the seed of the protocol.
     path, sha256, read
@@ -93,7 +93,7 @@ class DatasetSpec:
         Parameters
         ----------
         seed : int
-            Of the draw of ``rows``.
+            Seed with which ``rows`` are drawn.
         needs_truth : bool
             Whether it must have label distributions; otherwise 0/1 labels are sufficient.
 

@@ -70,7 +70,7 @@ class LSELDL(LinearSoftmaxMixin, Learner):
     n_kept : int, default=None
         How many features, the best ranked ones, are used for prediction; all if None.
     n_neighbors : int, default=10
-        Of the graph.
+        Neighbours of each row in the graph.
     max_iter : int, default=50
         Rounds over all four.
     tol : float, default=1e-3

@@ -179,7 +179,7 @@ def _ensemble_loss(
     D : ndarray of shape (n_samples, n_labels)
     weights : ndarray of shape (n_samples,)
     penalty : float
-        Of each squared coefficient, times the number of inputs of its layer.
+        Penalty of each squared coefficient, per input of its layer.
     V, a, W, b : ndarrays
         Coefficients and intercepts of the hidden layer and of the output layer.
     """

@@ -67,7 +67,7 @@ class SCELDL(Learner):
     tol : float, default=1e-3
         Stop when an iteration lowers the objective by less than this, relatively.
     random_state : int, RandomState instance or None, default=None
-        Of the first weights, which must differ between hidden units.
+        Seed of the first weights, which must differ between hidden units.
 
     Attributes
     ----------

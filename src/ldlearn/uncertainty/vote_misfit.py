@@ -85,11 +85,11 @@ def measure_misfit(
     ----------
     features : CentredMatrix
     fit : VoteFit
-        Of all rows.
+        The fit on all rows.
     labels : dict
-        Of all rows: Y, observed and offset, as for `vote_regression`.
+        Y, observed and offset of all rows, as for `vote_regression`.
     l2, fixed_raters
-        Of the fit.
+        Penalty and link of the fit.
     groups : ndarray of int or None
         Which rows belong together; None tests whether any do.
     unmapped : CentredMatrix
