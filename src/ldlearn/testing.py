@@ -1,5 +1,4 @@
-"""Checks that every estimator of ldlearn passes; `check_estimator` runs them on an estimator of
-another package."""
+"""Checks of estimators: `check_estimator` runs them on one of any package."""
 
 import inspect
 import pickle
@@ -165,13 +164,11 @@ class Case:
         return self.fit(self.X_with_zeros, self.T)
 
     def pairs(self, model: Any, X: Any) -> Iterator[tuple[Array, Array]]:
-        """Degrees that the fitted copy gives to the rows of the problem, and another model to those
-        of X."""
+        """Degrees by the fitted copy for the rows of the problem, and by a model for those of X."""
         return zip(outputs(self.fitted, self.X), outputs(model, X), strict=True)
 
     def assert_same(self, model: Any, X: Any, atol: float = 0.0, message: str = "") -> None:
-        """Another model gives the rows of X the degrees that the fitted copy gives to the rows of
-        the problem."""
+        """A model gives the rows of X the degrees that the fitted copy gives to the problem."""
         for P, Q in self.pairs(model, X):
             assert_allclose(P, Q, rtol=0, atol=atol, err_msg=message)
 
@@ -207,8 +204,7 @@ def check_permutations(case: Case) -> None:
 
 
 def check_fit_has_no_side_effects(case: Case) -> None:
-    """Arguments stay as they are, the global random generator is not used, and a second fit gives
-    the same result."""
+    """Arguments and the global random generator are not changed, and fits are repeatable."""
     X = case.X.copy()
     T = case.T.copy()
     before = repr(np.random.get_state())  # noqa: NPY002
@@ -273,8 +269,10 @@ def check_sparse_features(case: Case) -> None:
 
 
 def check_feature_offsets(case: Case) -> None:
-    """Adding a constant to a feature changes no recovered or predicted degree of enhancers and
-    joint models, unless the origin is part of the model."""
+    """Adding a constant to a feature changes no degree of enhancers and joint models.
+
+    Unless the origin is part of the model.
+    """
     is_centred = case.params.get("fit_intercept", True) and case.params.get("standardize", True)
     if case.estimator.kind != "learner" and is_centred:
         X = case.X + 1e6
@@ -316,8 +314,7 @@ def check_bad_features(case: Case) -> None:
 
 
 def check_degenerate_data(case: Case) -> None:
-    """A label that is never positive, a single label, constant features and repeated rows are no
-    problem."""
+    """Absent or single labels, constant features and repeated rows are no problem."""
     is_absent = np.arange(case.Y.shape[1]) == 2
     Y = np.where(is_absent, 0, case.Y)
     Y[Y.sum(axis=1) == 0, 0] = 1
@@ -334,8 +331,7 @@ def check_degenerate_data(case: Case) -> None:
 
 
 def check_docstring(case: Case) -> None:
-    """The docstring describes parameters and attributes, states departures from the paper and has
-    an example."""
+    """The docstring has parameters, attributes, departures from the paper and an example."""
     text = inspect.getdoc(type(case.estimator)) or ""
     sections = ("Attributes\n", "Notes\n", "Departures from the paper", "Examples\n", ">>> ")
     missing = [part.strip() for part in (*sections, *case.params) if part not in text]
@@ -343,8 +339,7 @@ def check_docstring(case: Case) -> None:
 
 
 def check_convergence_attributes(case: Case) -> None:
-    """Once there is ``max_iter``, ``converged_`` and ``n_iter_`` exist, and a fit that is cut short
-    warns once."""
+    """A method with ``max_iter`` has ``converged_`` and ``n_iter_``, and warns if cut short."""
     model = case.fitted
     attributes = {name for name in ("converged_", "n_iter_") if hasattr(model, name)}
     assert len(attributes) != 1, "set both converged_ and n_iter_, or neither"
@@ -414,8 +409,10 @@ def check_sample_weights(case: Case) -> None:
 
 
 def check_groups(case: Case) -> None:
-    """Groups are refused, or are hashable values for each row that change nothing if every row has
-    its own."""
+    """Groups are refused, or are hashable values for each row.
+
+    They change nothing if every row has its own.
+    """
     X = case.X
     T = case.T
     n = len(X)

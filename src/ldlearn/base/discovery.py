@@ -1,5 +1,4 @@
-"""Discovery: the estimators of this library and of other packages, and the versions of what
-computes."""
+"""Discovery of the estimators of this library and of other packages, and of versions."""
 
 import os
 import platform
@@ -51,8 +50,7 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
 
 
 def external_methods() -> dict[str, EntryPoint]:
-    """Methods of other installed packages, by the names under which their entry points register
-    them."""
+    """Methods of other installed packages, by the names of their entry points."""
     return {entry.name: entry for entry in entry_points(group=_ENTRY_POINTS)}
 
 
@@ -102,15 +100,13 @@ def _import_estimator(path: str) -> type[LabelEstimator]:
 
 
 def estimator_name(cls: type[LabelEstimator]) -> str:
-    """The inverse of `find_estimator`: the name of a class of this library, else
-    ``package.module:Class``."""
+    """The name of a class under which `find_estimator` finds it."""
     is_ours = cls.__module__.startswith("ldlearn.")
     return cls.__name__ if is_ours else f"{cls.__module__}:{cls.__qualname__}"
 
 
 @cache
 def installed_versions() -> dict[str, str]:
-    """Versions of Python, this package, numpy, scipy and scikit-learn, for records and model
-    files."""
+    """Versions of Python, ldlearn, numpy, scipy and scikit-learn, for records and model files."""
     ours = {"python": platform.python_version(), "ldlearn": import_module("ldlearn").__version__}
     return ours | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}

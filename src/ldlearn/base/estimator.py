@@ -261,10 +261,10 @@ class LabelEstimator(BaseEstimator):
             yield clone(self).set_params(**point).fit(X, y, **row_data)
 
     def _should_iterate(self, path: list[float]) -> bool:
-        """Whether a method with ``tol`` and ``max_iter`` should go on, given its objective at the
-        start and since then.
+        """Whether to go on, given the objective at the start and after each iteration.
 
-        It sets ``converged_``, ``n_iter_``, ``objective_`` and ``objective_path_``.
+        For methods with ``tol`` and ``max_iter``. It sets ``converged_``, ``n_iter_``,
+        ``objective_`` and ``objective_path_``.
         """
         self.objective_path_ = np.array(path[1:])
         self.objective_ = float(path[-1])
@@ -274,8 +274,7 @@ class LabelEstimator(BaseEstimator):
         return not self.converged_ and self.n_iter_ < self.max_iter
 
     def _iterations(self) -> Iterator[int]:
-        """Count iterations in ``n_iter_`` until ``max_iter``, or until one of them sets
-        ``converged_``."""
+        """Count iterations in ``n_iter_`` until ``max_iter``, or until ``converged_`` is set."""
         self.n_iter_ = 0
         self.converged_ = False
         while not self.converged_ and self.n_iter_ < self.max_iter:
@@ -285,8 +284,10 @@ class LabelEstimator(BaseEstimator):
     def _minimize_lbfgs(
         self, loss: LossAndGradient, start: Sequence[Array], memory: int = 10
     ) -> LbfgsFit:
-        """Minimise with ``tol`` and ``max_iter``; it sets ``objective_``, ``n_iter_`` and
-        ``converged_``."""
+        """Minimise with ``tol`` and ``max_iter``, and set the attributes of an iterative fit.
+
+        These are ``objective_``, ``n_iter_`` and ``converged_``.
+        """
         fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=memory)
         self.objective_ = fit.loss
         self.n_iter_ = fit.n_iter

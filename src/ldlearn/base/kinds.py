@@ -48,8 +48,10 @@ def predict(self: LabelEstimator, X: Any) -> Array:
 
 
 class Learner(LabelEstimator):
-    """Learns from label distributions to predict those of new rows; a method defines ``_fit`` and
-    ``_predict``."""
+    """Learns from label distributions to predict those of new rows.
+
+    A method defines ``_fit`` and ``_predict``.
+    """
 
     kind = "learner"
     _omits_zero_weights = True
@@ -78,10 +80,10 @@ class Learner(LabelEstimator):
 
 
 class Enhancer(LabelEstimator):
-    """Recovers the label distributions of its training rows from logical labels; a method defines
-    ``_fit``.
+    """Recovers the label distributions of its training rows from logical labels.
 
-    ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
+    A method defines ``_fit``, which also gets rows of sample weight 0, since every row has its
+    degrees recovered.
     """
 
     learned = {"label_distributions_": "float (n_samples, n_labels)"}
@@ -218,8 +220,7 @@ class JointModel(Enhancer):
         return np.asarray(self._enhance(features, Y, **labels, **row_data), dtype=features.dtype)
 
     def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, Mask, RowData]:
-        """Features and labels of rows to enhance, and the mask of observed labels as ``_enhance``
-        takes it."""
+        """Features, labels and mask of observed labels of rows to enhance, as for ``_enhance``."""
         check_is_fitted(self)
         features = self._validate_features(X)
         Y, observed = split_observed(self._match_labels(y, self._check_targets))
@@ -228,13 +229,12 @@ class JointModel(Enhancer):
         return features, Y, {} if observed is None else {"observed": observed}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``: greater is
-        better, at most 0.
+        """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``.
 
-        Label j gets ``votes_per_row_`` times its predicted degree votes on average, and is positive
-        when it gets any. Penalties and feature maps can be selected by this score; how even degrees
-        should be (DLDL's beta) cannot, since it prefers degrees that are too even. For true degrees
-        use `ldlearn.metrics.intersection`.
+        Greater is better; it is at most 0. Label j gets ``votes_per_row_`` times its predicted
+        degree votes on average, and is positive when it gets any. Penalties and feature maps can be
+        selected by this score; how even degrees should be (DLDL's beta) cannot, since it prefers
+        degrees that are too even. For true degrees use `ldlearn.metrics.intersection`.
 
         Parameters
         ----------
@@ -256,8 +256,10 @@ class JointModel(Enhancer):
 
 
 def vote_rows(n_samples: int, n_labels: int) -> Indices:
-    """The training rows on which the number of votes is learned: some, if they or their labels are
-    very many."""
+    """The training rows on which the number of votes is learned.
+
+    Some of them, if they or their labels are very many.
+    """
     return random_rows(n_samples, min(2000, max(1, 2 * 10**6 // n_labels)))
 
 

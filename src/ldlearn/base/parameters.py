@@ -38,12 +38,11 @@ _Class = TypeVar("_Class", bound=type[LabelEstimator])
 
 @dataclass_transform(kw_only_default=True)
 def estimator_dataclass(cls: _Class) -> _Class:
-    """Make the annotated attributes of an estimator its parameters, which `fit` validates by their
-    types.
+    """Make the annotated attributes of an estimator its parameters.
 
-    Types are those of Python (``int``, ``bool``, ``None``, ``Literal["a", "b"]``), or ``Annotated``
-    with a constraint of scikit-learn, such as `Positive`; ``|`` combines them. Parameters of other
-    types are not validated.
+    `fit` validates them by their types. Types are those of Python (``int``, ``bool``, ``None``,
+    ``Literal["a", "b"]``), or ``Annotated`` with a constraint of scikit-learn, such as `Positive`;
+    ``|`` combines them. Parameters of other types are not validated.
 
     Examples
     --------

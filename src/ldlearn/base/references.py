@@ -33,8 +33,10 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """Name of the first author, year, and the first long word of the title that tells it from
-        others."""
+        """Short name of a reference.
+
+        The first author, the year, and the first long word of the title that distinguishes it.
+        """
         family, _ = _split_name(self.authors[0])
         words = [word for word in self.title.lower().split() if len(word) > 3]
         word = min(words, key=_COMMON_WORDS.__contains__)  # the first that is not common
@@ -70,8 +72,8 @@ def references(cls: type[LabelEstimator]) -> list[Reference]:
     Parameters
     ----------
     cls : estimator class
-        The References section of its docstring has entries ``A. Author, B. Author, "Title", Venue
-        28(7), 2016.``
+        The References section of its docstring has entries
+        ``A. Author, B. Author, "Title", Venue 28(7), 2016.``
 
     Examples
     --------

@@ -1,5 +1,4 @@
-"""FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1
-labels."""
+"""FromClassifier: degrees from the probabilities of any classifier of 0/1 labels, a baseline."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -216,8 +215,7 @@ def _classifier_tags(classifier: Any) -> Any:
 
 
 def _final_estimator(classifier: Any) -> tuple[Any, str]:
-    """What a pipeline or a search fits to the labels in the end, and the prefix of the parameters
-    of its ``fit``."""
+    """The last estimator of a pipeline or search, and the prefix of its ``fit`` parameters."""
     if isinstance(classifier, GridSearchCV | RandomizedSearchCV):
         return _final_estimator(classifier.estimator)
     if not isinstance(classifier, Pipeline):
@@ -256,24 +254,27 @@ def _single_label_probabilities(classifier: Any, X: Any) -> NDArray[np.float64]:
 
 
 def _positive_probabilities(probabilities: Any) -> NDArray[np.float64]:
-    """Probabilities of the ones: some classifiers give a matrix, others a list with two columns for
-    each label."""
+    """Probabilities of positive labels.
+
+    Some classifiers give a matrix, others a list with two columns for each label.
+    """
     if isinstance(probabilities, list):
         return np.column_stack([np.asarray(part, dtype=np.float64)[:, 1] for part in probabilities])
     return np.asarray(probabilities, dtype=np.float64)
 
 
 def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
-    """The classifier that other methods are compared with: votes if 0 means none, probabilities if
-    it means less."""
+    """The classifier that other methods are compared with.
+
+    Its link is votes if 0 means none, and probabilities if it means less.
+    """
     if zeros == "none":
         return FromClassifier(link="votes")
     return FromClassifier(zeros=zeros)
 
 
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression of one label, its penalty the one under which held-out labels are
-    likeliest."""
+    """Logistic regression of one label, whose penalty is selected by held-out likelihood."""
 
     learned = {
         "coef_": "float (n_features)",
@@ -304,10 +305,8 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
             # dimensions.
             basis, coordinates = qr(to_dense(X).T, mode="economic", check_finite=False)
             X = coordinates.T
-        folds = []
-        for fold in validation_folds(features, groups):
-            if len(np.unique(y[fold.train])) == 2:
-                folds.append(fold)
+        folds = validation_folds(features, groups)
+        folds = [fold for fold in folds if len(np.unique(y[fold.train])) == 2]
         weights = row_weights(y, sample_weight)
 
         def held_out_loss(model: LogisticRegression) -> float:

@@ -26,8 +26,7 @@ def _can_enhance(estimator: Any) -> bool:
 
 @estimator_dataclass
 class FromDistributions(Learner):
-    """Give an estimator only the binarised labels of true distributions, and let scoring see the
-    truth.
+    """Fit an estimator on binarised distributions, and score it on the true ones.
 
     ``fit(X, D)`` turns D into logical labels and fits the inner estimator on those; ``score(X, D)``
     compares with D itself. So scikit-learn's ``GridSearchCV`` and ``cross_validate`` run the
@@ -40,8 +39,8 @@ class FromDistributions(Learner):
     threshold : float, default=0.01
         A label is positive iff its degree exceeds this.
     scoring : {"prediction", "recovery"}, default="prediction"
-        What ``score`` measures: the intersection of D with ``predict(X)``, or with ``enhance(X,
-        binarised D)`` for estimators that have it.
+        What ``score`` measures: the intersection of D with ``predict(X)``, or with
+        ``enhance(X, binarised D)`` for estimators that have it.
 
     Attributes
     ----------
@@ -119,8 +118,7 @@ class FromDistributions(Learner):
         return self.estimator_.enhance(self._validate_features(X), Y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean intersection of the true distributions ``y`` with what is predicted, or recovered,
-        for X."""
+        """Mean intersection of the true distributions ``y`` with those predicted or recovered."""
         if self.scoring == "prediction":
             return super().score(X, y, sample_weight)
         truth = self._match_labels(y, check_distributions)

@@ -1,5 +1,4 @@
-"""Estimators by name: ``DLDL``, ``GLLE``, or two steps as ``GLLE+SABFGS``, with parameters by
-name."""
+"""Estimators by name: ``DLDL``, or two steps as ``GLLE+SABFGS``, with parameters by name."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -117,8 +116,10 @@ def _set_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _full_name(estimator: Any, name: str) -> str:
-    """The parameter that a name means; in two steps the step need not be named where only one step
-    has it."""
+    """The parameter that a name means.
+
+    In two steps the step need not be named where only one step has the parameter.
+    """
     # Names with and without their step.
     valid = {}
     for key, value in estimator.get_params().items():

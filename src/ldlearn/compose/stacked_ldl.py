@@ -105,7 +105,7 @@ class StackedLDL(JointModel):
     member_weights_ : ndarray of shape (n_members,)
         w, in the order of ``members_``; `describe_members` puts them into words.
     beta_, kappa_, n_votes_ : float
-        Of the D-step, as selected by the teacher (see `DLDL`).
+        Parameters of the D-step, as selected by the teacher (see `DLDL`).
     selection_summary_ : str
         What the teacher selected, and the members with their weights.
     label_names_ : ndarray of shape (n_labels,)
@@ -172,10 +172,10 @@ class StackedLDL(JointModel):
     def describe_members(self) -> str:
         """The members and their weights in words, the largest weight first."""
         check_is_fitted(self)
-        parts = []
-        for k in np.argsort(-self.member_weights_, kind="stable"):
-            parts.append(f"{self.member_weights_[k]:.0%} {list(self.members_)[k]}")
-        return "prediction: " + ", ".join(parts)
+        names = list(self.members_)
+        order = np.argsort(-self.member_weights_, kind="stable")
+        parts = [f"{self.member_weights_[k]:.0%} {names[k]}" for k in order]
+        return f"prediction: {', '.join(parts)}"
 
     def _fit(
         self,
@@ -237,8 +237,10 @@ class StackedLDL(JointModel):
         D: Array,
         row_data: RowData,
     ) -> Array:
-        """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples,
-        n_labels)."""
+        """Fit all members in folds, and return their out-of-fold predictions.
+
+        Their shape is (n_members, n_samples, n_labels).
+        """
         unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
         self.members_ = {}
         predictions = []
@@ -283,8 +285,10 @@ class StackedLDL(JointModel):
 
 
 def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> _Members:
-    """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of
-    the kernel."""
+    """The members of `StackedLDL`.
+
+    The rows X determine the width, the features and the penalty of the kernel.
+    """
     # Distances have no mean, and sparse features stay sparse.
     scaler = StandardScaler(with_mean=False)
     kernel = make_feature_map("rbf", scaler.fit_transform(X))
@@ -302,8 +306,10 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> _Members:
 
 
 def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_data: RowData) -> Any:
-    """A copy fitted on the training rows of a fold; one that stops early does so on the validation
-    rows."""
+    """A copy fitted on the training rows of a fold.
+
+    A member that stops early does so on the validation rows.
+    """
     learns_votes = isinstance(member, BoostedLDL) and member.target == "votes"
     targets = labels if learns_votes or isinstance(member, JointModel) else D
     rows = fold.train
@@ -338,8 +344,7 @@ def _predict_member(model: Any, X: Any, n_labels: int) -> Array:
 
 
 def _vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -> _Loss:
-    """Mean negative log-likelihood of 0/1 labels under a mixture of the predictions P, with the
-    prior of its weights.
+    """Negative log-posterior of mixture weights, from 0/1 labels and the predictions P.
 
     Parameters
     ----------
@@ -381,8 +386,10 @@ def _degree_loss(P: Array, N: Array, sample_weight: SampleWeight | None) -> _Los
 
 
 def _minimize_on_simplex(loss: _Loss, n: int) -> Array:
-    """The weights with the least convex loss, by sequential quadratic programming from equal
-    weights."""
+    """The weights with the least convex loss, by sequential quadratic programming.
+
+    The start is equal weights.
+    """
     # The line search may leave the simplex by rounding errors.
     found = optimize.minimize(
         lambda w: loss(w.clip(1e-12)),

@@ -1,5 +1,4 @@
-"""The cluster: connection to a client, and a runner of computations whose results are sums over
-blocks."""
+"""The cluster: connection to a client, and computations whose results are sums over blocks."""
 
 import time
 import warnings
@@ -74,8 +73,7 @@ def current_client(client: Any = None) -> Any:
 
 
 def check_workers(client: Any) -> None:
-    """Raise an error if the scheduler or a worker cannot import this package, or a worker has
-    another version of it.
+    """Raise an error unless the scheduler and all workers have this version of the package.
 
     Checked beforehand by a function of the standard library, because a worker dies of a task that
     it cannot unpickle.
@@ -101,16 +99,17 @@ def _refuse_missing_library(where: str) -> None:
 
 
 class WorkerWatch:
-    """Ends a wait for results once there has been no worker for a minute that could compute
-    them."""
+    """Ends a wait for results once no worker has been able to compute them for a minute."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self._last_check = self._last_active = time.monotonic()
 
     def check(self) -> None:
-        """Raise an error if all workers are gone or paused; asks the scheduler every few seconds at
-        most."""
+        """Raise an error if all workers are gone or paused.
+
+        The scheduler is asked every few seconds at most.
+        """
         now = time.monotonic()
         if now - self._last_check < _POLL_SECONDS:
             return
@@ -130,11 +129,11 @@ def _is_active(worker: Any) -> bool:
 
 
 class BlockRunner:
-    """Runs rounds of computation on a cluster: a small message to all blocks, a sum of small arrays
-    back.
+    """Runs rounds of computation on a cluster.
 
-    Every round is a graph of ordinary tasks, which may run on any worker and are repeated if a
-    worker is lost: nothing is pinned.
+    In a round a small message goes to all blocks, and a sum of small arrays comes back. Every round
+    is a graph of ordinary tasks, which may run on any worker and are repeated if a worker is lost:
+    nothing is pinned.
 
     Attributes
     ----------
@@ -152,10 +151,10 @@ class BlockRunner:
     def map_sum(
         self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None
     ) -> list[Any]:
-        """The sum over all blocks of ``function(block, ..., common)``, a sequence of numbers and
-        arrays.
+        """The sum over all blocks of ``function(block, ..., common)``.
 
-        Without a message ``common`` the function takes blocks only, here and below.
+        The function returns a sequence of numbers and arrays. Without a message ``common`` the
+        function takes blocks only, here and below.
         """
         parts = self._make_tasks(function, blocks, common)
         while len(parts) > 1:
@@ -175,8 +174,10 @@ class BlockRunner:
     def map_persist(
         self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None
     ) -> list[Any]:
-        """``function(block, ..., common)`` of each block, left on the cluster; lost results are
-        recomputed."""
+        """``function(block, ..., common)`` of each block, left on the cluster.
+
+        Lost results are recomputed.
+        """
         return self.persist(self._make_tasks(function, blocks, common))
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
@@ -185,11 +186,13 @@ class BlockRunner:
             return list(self.client.persist(list(collections)))
 
     def compute(
-        self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()
+        self, collections: Sequence[Any], persisted: Sequence[Sequence[Any]] = ()
     ) -> list[Any]:
-        """Compute Dask collections and fetch them; ``made_of`` are persisted blocks, to explain
-        errors."""
-        with ignore_size_warning(), self._explain_errors(made_of):
+        """Compute Dask collections and fetch them.
+
+        ``persisted`` are the blocks they are made of, to explain errors.
+        """
+        with ignore_size_warning(), self._explain_errors(persisted):
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
     def _make_tasks(
@@ -214,9 +217,8 @@ class BlockRunner:
             watch.check()
 
     @contextmanager
-    def _explain_errors(self, made_of: Sequence[Sequence[Any]] = ()) -> Iterator[None]:
-        """Convert errors of the cluster to ClusterError with one sentence; our own errors are
-        passed on."""
+    def _explain_errors(self, persisted: Sequence[Sequence[Any]] = ()) -> Iterator[None]:
+        """Convert errors of the cluster to ClusterError; our own errors are passed on."""
         try:
             yield
         except LDLearnError:
@@ -232,7 +234,7 @@ class BlockRunner:
                 ) from error
             if not isinstance(error, CancelledError):
                 raise _task_error(error) from error
-            for future in distributed.futures_of(list(made_of)):
+            for future in distributed.futures_of(list(persisted)):
                 if future.status == "error":
                     raise _task_error(future.exception()) from error
             reason = str(error).splitlines()[0]
@@ -251,8 +253,7 @@ def _task_error(error: Any) -> ClusterError:
 
 
 def _sum_elementwise(parts: Sequence[Sequence[Any]]) -> list[Any]:
-    """Sums of the first, the second, ... numbers or arrays of all parts; nothing is added in
-    place."""
+    """Sums of the first, the second, ... entries of all parts; nothing is added in place."""
     return [sum(each) for each in zip(*parts, strict=True)]
 
 

@@ -68,8 +68,7 @@ class DaskEstimator(LabelEstimator):
         return sent
 
     def _local_model(self) -> Any:
-        """The local estimator with the fitted attributes that have no entry for each training
-        row."""
+        """The local estimator, without the fitted attributes that have an entry for each row."""
         local = self._local_class(**self._local_params())
         fitted = self.__getstate__()
         for name in ("client", "n_rounds_", *self._row_attributes):
@@ -108,7 +107,7 @@ class DaskEstimator(LabelEstimator):
         Returns
         -------
         D : Dask array or data frame of shape (n_samples, n_labels)
-            Of the kind of X. Rows are non-negative and sum to one.
+            The same kind as X. Rows are non-negative and sum to one.
         """
         self._check_new_rows(X)
         return self._map_lazily("predict", X, tr.collection_blocks(X))
@@ -131,8 +130,7 @@ class DaskEstimator(LabelEstimator):
         return float(total / n)
 
     def _check_new_rows(self, X: Any, *targets: Any) -> None:
-        """Raise InputError for other features than those of the fit, before anything is
-        computed."""
+        """Raise InputError for other features than those of the fit, before any computation."""
         check_is_fitted(self)
         tr.check_collection(X, "X")
         for y in targets:
@@ -206,7 +204,7 @@ class DaskJointModel(DaskEstimator):
         Returns
         -------
         D : Dask array or data frame of shape (n_samples, n_labels)
-            Of the kind of X.
+            The same kind as X.
         """
         self._check_new_rows(X, y)
         return self._map_lazily("enhance", X, *tr.align_blocks(X, y))

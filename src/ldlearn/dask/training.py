@@ -47,11 +47,11 @@ class TrainingBlocks:
         self.m = int(X.shape[1])
         self.dtype = float_type(X)
         self.has_weights = sample_weight is not None
-        of_X, of_y = align_blocks(X, y)
+        features, labels = align_blocks(X, y)
         to_array = delayed(np.asarray, pure=False)
-        X_blocks = runner.persist([to_array(block, dtype=self.dtype) for block in of_X])
+        X_blocks = runner.persist([to_array(block, dtype=self.dtype) for block in features])
         weights = align_weights(X, sample_weight)
-        targets = runner.map_persist(_validate_targets, X_blocks, of_y, weights, common=checks)
+        targets = runner.map_persist(_validate_targets, X_blocks, labels, weights, common=checks)
         described = runner.map_compute(_describe_block, X_blocks, targets)
         rows, problems, sums, totals = zip(*described, strict=True)
         lengths = np.array(rows)
@@ -69,8 +69,10 @@ class TrainingBlocks:
         self.total = float(sum(totals))
 
     def count_positives(self, label_names: Array) -> tuple[Array, Array]:
-        """Weighted numbers of rows in which each label is positive, and in which it is observed:
-        never none."""
+        """Weighted numbers of rows in which each label is positive, and in which it is observed.
+
+        A label that is observed in no row is refused.
+        """
         positives, counts = self.runner.map_sum(
             lambda targets: count_positives(*targets), self.targets
         )
@@ -84,8 +86,7 @@ class TrainingBlocks:
     def fetch_rows(
         self, positions: Indices, X: Sequence[Any] | None = None
     ) -> tuple[Array, RowTargets]:
-        """Features and targets of the rows at the given positions, sorted, counted over all
-        blocks."""
+        """Features and targets of the rows at sorted positions, counted over all blocks."""
         X = self.X if X is None else X
         starts = np.cumsum(self.lengths) - self.lengths
         places = np.split(positions, np.searchsorted(positions, starts[1:]))
@@ -103,15 +104,13 @@ class TrainingBlocks:
 def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
     """Concatenate the targets of several parts."""
     values, masks, weights = zip(*parts, strict=True)
-    observed = sample_weight = None
+    observed = None
     if any(mask is not None for mask in masks):
         known = []
-        for part in parts:
-            mask = part.observed
-            known.append(np.ones_like(part.values) if mask is None else mask)
+        for part, mask in zip(values, masks, strict=True):
+            known.append(np.ones_like(part) if mask is None else mask)
         observed = np.concatenate(known)
-    if weights[0] is not None:
-        sample_weight = np.concatenate(weights)
+    sample_weight = None if weights[0] is None else np.concatenate(weights)
     return RowTargets(np.concatenate(values), observed, sample_weight)
 
 
@@ -146,8 +145,10 @@ class LazyRows:
 
 
 def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
-    """Validated targets, or the error message: of several invalid blocks the first one is
-    reported."""
+    """Validated targets, or the error message.
+
+    Of several invalid blocks the first one is reported.
+    """
     for name, part in (("y", y), ("sample_weight", sample_weight)):
         if part is not None and len(part) != len(X):
             return f"X has {len(X)} rows here and {name} has {len(part)}; partition them alike."
@@ -167,7 +168,9 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
 
 def _check_weights(sample_weight: Any) -> SampleWeight:
     weights = np.asarray(sample_weight, dtype=np.float64)
-    for row in np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[:1]:
+    invalid = ~(np.isfinite(weights) & (weights > 0))
+    if invalid.any():
+        row = np.argmax(invalid)
         found = f"{weights[row]:g} at row {row}"
         raise InputError(f"sample_weight must be positive and finite, got {found}; leave it out.")
     return weights
@@ -189,8 +192,10 @@ def is_frame(collection: Any) -> bool:
 
 
 def check_collection(collection: Any, name: str) -> None:
-    """Raise InputError unless it is a 2-D Dask array or data frame with a known number of numeric
-    columns."""
+    """Raise InputError unless it is a 2-D Dask collection with numeric columns.
+
+    Their number must be known.
+    """
     if not (is_frame(collection) or isinstance(collection, da.Array)):
         remedy = "for data in memory use the estimators of ldlearn, or dask.array.from_array"
         found = type(collection).__name__
@@ -241,12 +246,12 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
             sizes = f"X has {sum(chunks)} rows and {name} has {sum(others)}"
             raise InputError(f"{sizes}; each row needs its own.")
         y = y.rechunk({0: chunks})
-    of_X = collection_blocks(X)
-    of_y = collection_blocks(y)
-    if len(of_X) != len(of_y):
-        sizes = f"X has {len(of_X)} blocks and {name} {len(of_y)}, of unknown lengths"
+    X_blocks = collection_blocks(X)
+    y_blocks = collection_blocks(y)
+    if len(X_blocks) != len(y_blocks):
+        sizes = f"X has {len(X_blocks)} blocks and {name} {len(y_blocks)}, of unknown lengths"
         raise InputError(f"{sizes}; partition them alike, or call compute_chunk_sizes() on both.")
-    return of_X, of_y
+    return X_blocks, y_blocks
 
 
 def collection_blocks(collection: Any) -> list[Any]:

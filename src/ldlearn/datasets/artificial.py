@@ -16,10 +16,10 @@ _SIDE = 51  # points of the grid of the manifold in each direction
 def artificial_distribution(X: ArrayLike) -> Array:
     r"""Label distributions of the artificial set at given points.
 
-    With :math:`t_k = x_k + 0.5 x_k^2 + 0.2 x_k^3 + 1`, the degrees are the shares of :math:`\psi_1
-    = (w_1^\top t)^2`, :math:`\psi_2 = (w_2^\top t + 0.01 \psi_1)^2` and :math:`\psi_3 = (w_3^\top t
-    + 0.01 \psi_2)^2`, where :math:`w_1 = (4, 2, 1)`, :math:`w_2 = (1, 2, 4)` and :math:`w_3 = (1,
-    4, 2)`.
+    With :math:`t_k = x_k + 0.5 x_k^2 + 0.2 x_k^3 + 1`, the degrees are the shares of
+    :math:`\psi_1 = (w_1^\top t)^2`, :math:`\psi_2 = (w_2^\top t + 0.01 \psi_1)^2` and
+    :math:`\psi_3 = (w_3^\top t + 0.01 \psi_2)^2`, where :math:`w_1 = (4, 2, 1)`,
+    :math:`w_2 = (1, 2, 4)` and :math:`w_3 = (1, 4, 2)`.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def read_dataset(
         What stands between labels if one column holds lists of them (``sky|sea``); "json" for JSON
         lists.
     checksum : str, optional
-        Of the file, where it is known already; by default it is computed.
+        Checksum of the file, where it is known already; by default it is computed.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from ldlearn.core.simplex import (
     row_weights,
     softmax,
 )
-from ldlearn.core.targets import fill_unknown
+from ldlearn.core.targets import fill_unknown, possible_labels
 
 
 class _Baseline(Enhancer):
@@ -96,7 +96,7 @@ class PriorLE(_Baseline):
     ) -> None:
         shares = normalize_rows(fill_unknown(Y, observed, sample_weight))
         self.prior_ = np.average(shares, axis=0, weights=sample_weight)
-        self.label_distributions_ = normalize_rows(_possible(Y, observed) * self.prior_)
+        self.label_distributions_ = normalize_rows(possible_labels(Y, observed) * self.prior_)
 
 
 class ProjectedPriorLE(_Baseline):
@@ -137,12 +137,7 @@ class ProjectedPriorLE(_Baseline):
         seen = np.ones(Y.shape) if observed is None else observed
         self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, TINY)
         frequencies = np.broadcast_to(self.frequencies_, Y.shape)
-        self.label_distributions_ = project_simplex(frequencies, _possible(Y, observed))
-
-
-def _possible(Y: Mask, observed: Mask | None) -> Mask:
-    """Labels that are positive or unknown."""
-    return Y if observed is None else Y | ~observed
+        self.label_distributions_ = project_simplex(frequencies, possible_labels(Y, observed))
 
 
 class SoftmaxLE(Enhancer):

@@ -72,9 +72,9 @@ class BDLE(Enhancer):
 
     Notes
     -----
-    Setting the gradient to zero gives the Sylvester equation :math:`X^\top (I + \lambda G) X W +
-    \alpha W Y^\top Y = (1 + \alpha) X^\top Y`. In the eigenvectors of :math:`Y^\top Y` it falls
-    apart into c symmetric systems of size min(n, m).
+    Setting the gradient to zero gives the Sylvester equation
+    :math:`X^\top (I + \lambda G) X W + \alpha W Y^\top Y = (1 + \alpha) X^\top Y`. In the
+    eigenvectors of :math:`Y^\top Y` it falls apart into c symmetric systems of size min(n, m).
 
     Departures from the paper: the full text was not at hand; the tied decoder and the graph term
     are reconstructed from the abstract and from memory, the defaults from the method's learning

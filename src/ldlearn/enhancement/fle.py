@@ -32,9 +32,9 @@ class FLE(Enhancer):
 
     .. math::
 
-        \min_{P \ge 0,\, Q}\; \tfrac{1}{m} (|X - P Q|^2 + \gamma |Q|^2) + \alpha |P - Y|^2
-        + \beta |P - S|^2
-        + \lambda |P 1 - 1|^2, \qquad D = P / (P 1)
+        \min_{P \ge 0,\, Q}\; \tfrac{1}{m} (|X - P Q|^2 + \gamma |Q|^2)
+        + \alpha |P - Y|^2 + \beta |P - S|^2 + \lambda |P 1 - 1|^2, \qquad
+        D = P / (P 1)
 
     X is standardised, m is the number of features, and S is fixed:
     `ldlearn.core.prototypes.pseudo_distributions`.

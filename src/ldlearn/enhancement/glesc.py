@@ -43,9 +43,9 @@ class GLESC(Enhancer):
     .. math::
 
         \min_{Z, E}\; |(Z_1, Z_2)|_{tnn} + \beta |(E_1; E_2)|_{2,1}
-        \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v,
-        \qquad \min_F\; |F - Y|^2 + \lambda |F - C^T F|^2, \;\; C = (Z_1 + Z_2) / 2,
-        \qquad D = softmax(F)
+        \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v, \qquad
+        \min_F\; |F - Y|^2 + \lambda |F - C^T F|^2, \;\; C = (Z_1 + Z_2) / 2, \qquad
+        D = softmax(F)
 
     :math:`X_1` holds the standardised features, :math:`X_2 = Y`; :math:`|.|_{tnn}` is the mean over
     frequencies of the nuclear norms of the tensor's slices after a Fourier transform along the
@@ -58,9 +58,9 @@ class GLESC(Enhancer):
     lam : float, default=10.0
         The weight lambda of the agreement with the representation. 0 gives ``softmax(Y)``.
     orientation : {"stated", "released"}, default="stated"
-        Which difference is penalised: ``F - C'F``, which follows from ``X' = X'C + E``, or ``F - C
-        F`` as in the released code. C is not symmetric; the two differ, and the second depends much
-        more on the order of samples.
+        Which difference is penalised: ``F - C'F``, which follows from ``X' = X'C + E``, or
+        ``F - C F`` as in the released code. C is not symmetric; the two differ, and the second
+        depends much more on the order of samples.
     standardize : bool, default=True
         Whether columns of X are first centred and divided by their standard deviations.
     tol : float, default=1e-6

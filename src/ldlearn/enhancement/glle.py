@@ -57,8 +57,8 @@ class GLLE(Enhancer):
 
     where G is the Laplacian of the graph of nearest neighbours (`ldlearn.core.knn_graph`) and K a
     Gaussian kernel whose width is the mean distance of rows. The last term, off by default, is that
-    of the journal version: :math:`D_i` holds the rows of group i (k-means on X) and :math:`Z_i
-    Z_i^\top` is a free c x c correlation matrix of the labels there.
+    of the journal version: :math:`D_i` holds the rows of group i (k-means on X) and
+    :math:`Z_i Z_i^\top` is a free c x c correlation matrix of the labels there.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class GLLE(Enhancer):
         Groups of rows with correlations of their own (g), only used if ``correlation_penalty > 0``.
         None takes one for every ten rows, at most 100.
     solver : {"exact", "lbfgs"}, default="exact"
-        ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G)
-        D = Y`` is one sparse system. ``"lbfgs"`` is the original: W from a random start, stopped
-        early, far from the minimum.
+        ``"exact"`` gives the minimum: K is invertible, so every D can be reached and
+        ``(I + lam G) D = Y`` is one sparse system. ``"lbfgs"`` is the original: W from a random
+        start, stopped early, far from the minimum.
     tol : float, default=1e-6
         Stop ``"lbfgs"``, or the alternation if ``correlation_penalty > 0``, when an iteration
         lowers the objective by less than this, relatively.

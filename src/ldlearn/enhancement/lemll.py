@@ -39,17 +39,17 @@ class LEMLL(Enhancer):
     .. math::
 
         \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + C \sum_i \max(r_i - \epsilon, 0)^2
-        + \lambda_M\, tr(U^T M U)
-        + \lambda_Y |U - (2Y - 1)|^2, \qquad r_i = |u_i - (K B)_i - b|, \qquad D = softmax(U)
+        + \lambda_M\, tr(U^T M U) + \lambda_Y |U - (2Y - 1)|^2, \qquad
+        r_i = |u_i - (K B)_i - b|, \qquad D = softmax(U)
 
-    K is a Gaussian kernel whose width is the mean distance of samples, :math:`M = (I - S)^T (I -
-    S)` with S the affine weights that rebuild every sample from its neighbours (locally linear
-    embedding).
+    K is a Gaussian kernel whose width is the mean distance of samples,
+    :math:`M = (I - S)^T (I - S)` with S the affine weights that rebuild every sample from its
+    neighbours (locally linear embedding).
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of errors of the regressor beyond :math:`\epsilon`. 0 leaves the regressor out.
+        Penalty of errors of the regressor beyond :math:`\epsilon`. 0 leaves the regressor out.
     reconstruction_penalty : float, default=1.0
         :math:`\lambda_M`, the penalty of differences from what neighbours rebuild.
     label_penalty : float, default=1.0
@@ -147,9 +147,8 @@ class LEMLL(Enhancer):
             2.0 * self.reconstruction_penalty * M + 2.0 * self.label_penalty * sparse.eye_array(n)
         )
         signs = np.where(Y, 1.0, -1.0)
-        U = solve_spd(
-            N, 2.0 * self.label_penalty * signs
-        )  # the numerical labels without a regressor
+        # The numerical labels without a regressor.
+        U = solve_spd(N, 2.0 * self.label_penalty * signs)
         self.dual_coef_ = np.zeros(Y.shape)
         self.intercept_ = np.zeros(Y.shape[1])
         self.gap_ = 0.0
@@ -166,7 +165,6 @@ class LEMLL(Enhancer):
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
         base = self.label_penalty * np.vdot(signs, signs - U)
         self.objective_path_ = base + np.array(path)
-
         self.objective_ = base + min(path, default=0.0)
         # The gradient in U is N U - 2 label_penalty signs + B, and 0 at the minimum.
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)

@@ -61,8 +61,8 @@ class LESC(Enhancer):
     gamma : float, default=1.0
         Weight of the agreement with the representation. 0 gives ``softmax(Y)``.
     orientation : {"stated", "released"}, default="stated"
-        Which difference is penalised: ``F - Z'F``, which follows from ``X' = X'Z + E``, or ``F - Z
-        F`` as in the released code. Z is nearly symmetric, so little changes.
+        Which difference is penalised: ``F - Z'F``, which follows from ``X' = X'Z + E``, or
+        ``F - Z F`` as in the released code. Z is nearly symmetric, so little changes.
     standardize : bool, default=True
         Whether columns of X are first centred and divided by their standard deviations.
     mu : float, default=1e-6
@@ -99,8 +99,8 @@ class LESC(Enhancer):
     Notes
     -----
     No n x n array is made, though Z is one: both problems are solved in r coordinates, and Z is
-    kept as two factors. Memory is that of about ten copies of X; time per iteration is ``O(n
-    r^2)``. With many features reduce them first (PCA, then ``standardize=False``).
+    kept as two factors. Memory is that of about ten copies of X; time per iteration is
+    ``O(n r^2)``. With many features reduce them first (PCA, then ``standardize=False``).
 
     The dual of the first problem is to maximise :math:`\langle \Lambda, X^T \rangle` over matrices
     :math:`\Lambda` whose columns are no longer than beta and for which :math:`X \Lambda` has no

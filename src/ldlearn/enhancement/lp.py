@@ -19,10 +19,9 @@ from ldlearn.core.resources import require_memory
 from ldlearn.core.simplex import (
     Array,
     Mask,
-    positive_or_one,
     to_distributions,
 )
-from ldlearn.solvers.spd import solve_spd
+from ldlearn.solvers.spd import solve_spd, unit_diagonal_scale
 
 
 @estimator_dataclass
@@ -116,7 +115,9 @@ class LP(Enhancer):
         A = rbf_kernel(X, width=mean_distance(X) if isinstance(self.sigma, str) else self.sigma)
         # A row is not its own neighbour.
         np.fill_diagonal(A, 0.0)
-        scale = _inverse_root(A.sum(axis=1))
+        # 0 for a row so far from all others that every similarity underflows: P has a row of zeros
+        # there, and the labels just stay.
+        scale = unit_diagonal_scale(A.sum(axis=1))
         A *= -self.alpha * scale[:, None]
         A *= scale
         # A is -alpha P by now; with ones on its diagonal it is the system.
@@ -125,12 +126,5 @@ class LP(Enhancer):
 
     def _sparse_system(self, X: Array, n_neighbors: int) -> sparse.csr_array:
         A = knn_graph(X, n_neighbors, self.sigma)
-        scale = sparse.diags_array(_inverse_root(np.asarray(A.sum(axis=1)).ravel()))
+        scale = sparse.diags_array(unit_diagonal_scale(A.sum(axis=1)))
         return sparse.csr_array(sparse.eye_array(len(X)) - self.alpha * (scale @ A @ scale))
-
-
-def _inverse_root(degrees: Array) -> Array:
-    """``degrees ** -0.5``, and 0 for a row without neighbours."""
-    # So far from all others that every similarity underflows: P has a row of zeros there, and the
-    # labels just stay.
-    return (degrees > 0) / np.sqrt(positive_or_one(degrees))

@@ -1,6 +1,6 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -38,8 +38,8 @@ class ML(Enhancer):
         \min_U\; tr(U^\top M U) \quad \text{with} \quad (2 y_{il} - 1)\, u_{il} \ge \lambda, \qquad
         M = (I - W)^\top (I - W)
 
-    where the rows of W are the weights of locally linear embedding: :math:`x_i \approx \sum_j
-    w_{ij} x_j` over the nearest neighbours of row i.
+    where the rows of W are the weights of locally linear embedding:
+    :math:`x_i \approx \sum_j w_{ij} x_j` over the nearest neighbours of row i.
 
     Parameters
     ----------
@@ -115,20 +115,12 @@ class ML(Enhancer):
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
         # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
         signs = np.where(Y, 1.0, -1.0)
-        fit = _minimize_signed_quadratic(M, signs, tol=self.tol, max_iter=self.max_iter)
-        self.scores_ = self.lam * fit.U
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
+        U, self.n_iter_, self.converged_ = _minimize_signed_quadratic(
+            M, signs, tol=self.tol, max_iter=self.max_iter
+        )
+        self.scores_ = self.lam * U
         self.objective_ = float(np.vdot(self.scores_, M @ self.scores_))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
-
-
-class _BoundedFit(NamedTuple):
-    """The result of `_minimize_signed_quadratic`."""
-
-    U: Array
-    n_iter: int
-    converged: bool
 
 
 def _minimize_signed_quadratic(
@@ -136,7 +128,7 @@ def _minimize_signed_quadratic(
     signs: Array,
     tol: float = 1e-6,
     max_iter: int = 10_000,
-) -> _BoundedFit:
+) -> tuple[Array, int, bool]:
     r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
 
     With ``v = s u`` these are quadratics over ``v >= 1``, solved by modified proportioning with
@@ -166,7 +158,7 @@ def _minimize_signed_quadratic(
     >>> import numpy as np
     >>> from scipy import sparse
     >>> A = sparse.csr_array([[2.0, -1.5], [-1.5, 2.0]])
-    >>> _minimize_signed_quadratic(A, np.array([[1.0, 1.0], [1.0, -1.0]])).U.round(6)
+    >>> _minimize_signed_quadratic(A, np.array([[1.0, 1.0], [1.0, -1.0]]))[0].round(6)
     array([[ 1.,  1.],
            [ 1., -1.]])
     """
@@ -190,7 +182,7 @@ def _minimize_signed_quadratic(
         squares = _column_dots(free, free) + _column_dots(blocked, blocked)
         unsolved = np.sqrt(squares) > goal
         if n_iter == max_iter or not unsolved.any():
-            return _BoundedFit(signs * V / lower, n_iter, not unsolved.any())
+            return signs * V / lower, n_iter, not unsolved.any()
         n_iter += 1
         # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped
         # gradient, `reduced` the reduced free gradient of a projected step. While it dominates the

@@ -115,7 +115,7 @@ class Agreement:
     matrix : ndarray of shape (n_methods, n_methods)
         Symmetric; NaN where two methods have no repeat in common.
     means : dict of str to float
-        Of each method with the others that are no baselines; NaN if there are none.
+        Mean agreement of each method with the others that are no baselines; NaN without any.
     """
 
     dataset: str
@@ -271,10 +271,7 @@ def _make_curves(
             mean.append(np.mean(scores))
             # Of one run the deviation of its own, of several runs that between them.
             std.append(np.std(scores, ddof=1) if len(scores) > 1 else deviations[0])
-        chosen = []
-        for params in selected:
-            if parameter in params:
-                chosen.append(_hashable_value(params[parameter]))
+        chosen = [_hashable_value(params[parameter]) for params in selected if parameter in params]
         curves.append(Curve(parameter, heading, values, np.array(mean), np.array(std), chosen))
     return curves
 

@@ -57,8 +57,8 @@ def bayesian_signed_rank(
     Unlike a p-value, the result says how probable it is that a method is better, and can also show
     that two methods are practically equivalent. With differences :math:`z_1, \dots, z_N` in favour
     of the first method and a prior observation :math:`z_0 = 0` of weight `prior`, the posterior of
-    the distribution of differences is a Dirichlet process: :math:`w \sim \mathrm{Dir}(\text{prior},
-    1, \dots, 1)`. A draw of w gives
+    the distribution of differences is a Dirichlet process:
+    :math:`w \sim \mathrm{Dir}(\text{prior}, 1, \dots, 1)`. A draw of w gives
 
     .. math::
 

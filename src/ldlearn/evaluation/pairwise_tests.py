@@ -418,8 +418,8 @@ def wilcoxon_holm(
     Warns
     -----
     TooFewDatasetsWarning
-        If even a method that wins on every data set could not be significant: ``2^(1 - N) M >
-        alpha`` for N data sets and M comparisons.
+        If even a method that wins on every data set could not be significant:
+        ``2^(1 - N) M > alpha`` for N data sets and M comparisons.
 
     Examples
     --------

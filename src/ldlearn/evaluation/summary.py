@@ -147,8 +147,8 @@ class TaskTable:
         return [method.name for method in self.ranked if method.is_baseline]
 
     @property
-    def rivals(self) -> list[str]:
-        """Names of the other ranked methods, best first."""
+    def non_baselines(self) -> list[str]:
+        """Names of the ranked methods that are no baselines, best first."""
         return [method.name for method in self.ranked if not method.is_baseline]
 
     @property
@@ -206,12 +206,12 @@ class Results:
         self.present_datasets = [dataset for dataset in self.datasets if not dataset.missing]
         self.missing_datasets = [dataset for dataset in self.datasets if dataset.missing]
         self._find_metrics(headline)
-        rivals = []
+        candidates = []
         for method in self.methods.values():
             if not (method.is_baseline or method.is_reference):
-                rivals.append(method.name)
+                candidates.append(method.name)
         # A plan may name a subject of which this run, or this part of it, has no record.
-        self.subject = subject if subject in rivals else next(iter(rivals), None)
+        self.subject = subject if subject in candidates else next(iter(candidates), None)
 
     @classmethod
     def from_records(cls, records: "Results | Iterable[Record]") -> "Results":

@@ -75,8 +75,10 @@ class Cell:
         return f"{self.selection.recovery_rows} rows"
 
     def _effective_selection(self) -> dict[str, Any]:
-        """The selection without what changes nothing, so that records serve all plans that ask for
-        the same work."""
+        """The selection without what changes nothing.
+
+        Records then serve all plans that ask for the same work.
+        """
         selection = asdict(self.selection)
         if self._recovery_basis is None or self.selection.mode == "logical":
             selection.pop("recovery_rows")
@@ -187,8 +189,10 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
 
 
 def _draw_numbers(n: int, budget: int | None, name: str) -> list[int]:
-    """Numbers below n: those with the smallest sums, which no version of a random generator can
-    change."""
+    """Draw numbers below n: those with the smallest checksums.
+
+    No version of a random generator can change them.
+    """
     if budget is None or n <= budget:
         return list(range(n))
     drawn = sorted(range(n), key=lambda k: hashlib.sha256(f"{name} {k}".encode()).digest())

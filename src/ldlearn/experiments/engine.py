@@ -208,8 +208,9 @@ class _Run:
 
 @contextmanager
 def lock_folder(path: Path) -> Iterator[None]:
-    """Lock the folder of a run for this process; the system releases the lock when the process
-    dies.
+    """Lock the folder of a run for this process.
+
+    The system releases the lock when the process dies.
 
     Parameters
     ----------

@@ -1,5 +1,4 @@
-"""Computing cells, always under the same conditions: in this process, in processes of this machine,
-or on Dask."""
+"""Executors of cells: in this process, in processes of this machine, or on Dask."""
 
 import logging
 import math
@@ -29,12 +28,13 @@ from ldlearn.experiments.search import error_message, search
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
 
-_Work = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step, their data set
+# Cells that share their first step, and their data set.
+_Work = tuple[tuple[Cell, ...], AnyDataset]
 # Yields records as they are ready, in any order.
 Executor = Callable[[Iterable[_Work]], Iterator[list[Record]]]
 
 _THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
-_WAIT_SECONDS = 0.05  # between looks at what has been computed on a cluster
+_WAIT_SECONDS = 0.05  # between two checks for results of a cluster
 _one_at_a_time = threading.Lock()
 # Cells come split by split, so that all methods of a split share the neighbours of its rows.
 _neighbors = SharedNeighbors()
@@ -53,34 +53,38 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
         One for each cell; if all failed together, each has the reason.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    found = {"started": started, "versions": installed_versions(), "threads": _THREADS}
+    fields = {"started": started, "versions": installed_versions(), "threads": _THREADS}
     # Warnings, thread limits and the memory peak belong to the process: a worker with several
     # threads waits here.
     with _one_at_a_time, threadpool_limits(limits=_THREADS):
         began = time.perf_counter()
-        with suppress(OSError):
-            # Resets the peak VmHWM (Linux) and nothing else, see proc(5).
-            Path("/proc/self/clear_refs").write_text("5")
+        _reset_peak_memory()
         try:
             first = cells[0]
             # The cells share the split, though only some of their learners may need dense features.
             sparse = all(cell.method.takes_sparse for cell in cells)
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
-            found |= {"sizes": split.sizes, "label_names": list(data.label_names)}
+            fields |= {"sizes": split.sizes, "label_names": list(data.label_names)}
             if first.method.trained_on == "logical":
-                found["constant_labels"] = list(compress(data.label_names, split.constant_labels))
+                fields["constant_labels"] = list(compress(data.label_names, split.constant_labels))
             with _neighbors:
-                records = search(cells, split, **found)
+                records = search(cells, split, **fields)
         except Exception as error:
             # Any error belongs to the records of these cells; the other cells of the run go on.
-            records = [cell.record("failed", error_message(error), **found) for cell in cells]
+            records = [cell.record("failed", error_message(error), **fields) for cell in cells]
         peak = round(_peak_memory_mb(), 1)
-    total = {"total": round((time.perf_counter() - began) / len(cells), 4)}
+    total = round((time.perf_counter() - began) / len(cells), 4)
     measured = []
     for record in records:
-        seconds = {**record.seconds, **total}
+        seconds = {**record.seconds, "total": total}
         measured.append(replace(record, peak_memory_mb=peak, seconds=seconds))
     return measured
+
+
+def _reset_peak_memory() -> None:
+    """Reset the peak VmHWM (Linux) and nothing else, see proc(5)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory_mb() -> float:
@@ -136,8 +140,8 @@ def run_on_dask(tasks: Iterable[_Work], address: str) -> Iterator[list[Record]]:
     ----------
     tasks : iterable of (tuple of Cell, AnyDataset)
     address : str
-        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same version of this package,
-        and run one task at a time each, whatever their number of threads.
+        Address of the scheduler, ``"tcp://host:8786"``. The workers need the same version of this
+        package, and run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
     with cluster.connect(address) as client:
@@ -150,19 +154,20 @@ def _compute_on_workers(client: Any, tasks: Iterable[_Work]) -> Iterator[list[Re
 
     from ldlearn.dask.cluster import ClusterError, WorkerWatch, ignore_size_warning
 
-    data = {}
+    data_futures = {}
     futures = []
     # The data travel once, inside a task, because what is scattered dies with the workers that hold
     # it.
     with ignore_size_warning():
         for cells, dataset in tasks:
-            if id(dataset) not in data:
+            if id(dataset) not in data_futures:
                 # The content in the key: the scheduler takes equal keys for equal data, also those
                 # of another run.
                 key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
-                data[id(dataset)] = client.submit(_return_dataset, dataset, key=key)
+                data_futures[id(dataset)] = client.submit(_return_dataset, dataset, key=key)
             # Not pure: a task has a time and a memory of its own, so equal tasks are not one task.
-            futures.append(client.submit(compute_cells, cells, data[id(dataset)], pure=False))
+            data = data_futures[id(dataset)]
+            futures.append(client.submit(compute_cells, cells, data, pure=False))
     try:
         completed = as_completed(futures, loop=client.loop)
         watch = WorkerWatch(client)
@@ -179,7 +184,7 @@ def _compute_on_workers(client: Any, tasks: Iterable[_Work]) -> Iterator[list[Re
     except Exception:
         if client.status == "running":
             raise
-        # Otherwise it shows tracebacks of attempts to reconnect.
+        # The client would log the tracebacks of its attempts to reconnect.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         problem = "The Dask scheduler ended, or the connection to it was lost"
         raise WorkersLostError(problem) from None

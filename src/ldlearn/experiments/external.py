@@ -1,5 +1,4 @@
-"""Predictions made elsewhere: splits of a plan are written to files, and predictions for them
-become records."""
+"""Predictions made elsewhere: splits are written to files, predictions become records."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,8 +78,9 @@ def import_predictions(
     trained_on: str = "logical",
     trust_plan: bool = False,
 ) -> list[Record]:
-    """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested
-    and reported.
+    """Score predictions made elsewhere, and add them to a run as records.
+
+    They are then ranked, tested and reported.
 
     Parameters
     ----------

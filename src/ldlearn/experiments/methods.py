@@ -1,5 +1,4 @@
-"""The methods of a plan: an estimator with parameters and a grid, alone or followed by a
-learner."""
+"""The methods of a plan: an estimator with parameters and a grid, perhaps with a learner."""
 
 import re
 import tomllib
@@ -63,8 +62,8 @@ class MethodSpec:
     learner, learner_params, learner_grid
         A learner that is trained on what the estimator recovered.
     search : {"joint", "stepwise"}
-        Of such a pair: search the product of both grids, or select the estimator's parameters by
-        recovery first.
+        How such a pair is tuned: over the product of both grids, or the estimator by recovery
+        first.
     """
 
     name: str
@@ -210,8 +209,10 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
 
 
 def _published_settings(name: str, table: TomlTable) -> TomlTable:
-    """With ``grid = "paper"``, params and grid that the DLDL paper states for the estimator; own
-    params come first."""
+    """The params and grid that ``grid = "paper"`` stands for.
+
+    They are those of the DLDL paper for the estimator; own params come first.
+    """
     if not isinstance(table.get_raw("grid"), str):
         return table
     table.get("grid", valid=["paper"])

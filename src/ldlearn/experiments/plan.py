@@ -1,5 +1,4 @@
-"""Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and
-checked."""
+"""Plans: data sets, methods, protocol and selection of an experiment, read from TOML."""
 
 import os
 from dataclasses import asdict, dataclass, field, replace
@@ -45,11 +44,11 @@ class Protocol(Binarisation):
     """
 
     split: str = option("repeats", valid=("repeats", "k-fold"))
-    repeats: int = option(10, kind=int, limit=1)
-    folds: int = option(10, kind=int, limit=2)
+    repeats: int = option(10, kind=int, minimum=1)
+    folds: int = option(10, kind=int, minimum=2)
     shares: tuple[float, ...] = (0.6, 0.2, 0.2)
-    validation: float = option(0.25, kind=float, limit=0.9)  # something must be left to train on
-    seed: int = option(0, kind=int, limit=0)
+    validation: float = option(0.25, kind=float, maximum=0.9)  # something must be left to train on
+    seed: int = option(0, kind=int, minimum=0)
     scaling: str = option("standard", valid=("standard", "minmax", "none"))
 
     @property
@@ -89,11 +88,13 @@ class Selection:
     recovery_rows: str = option("validation", valid=("validation", "training"))
     per_metric: bool = option(False, kind=bool)
     # Two at least: a pair that is selected step by step needs a point for each step.
-    budget: int | None = option(None, kind=int, limit=2)
+    budget: int | None = option(None, kind=int, minimum=2)
 
     def metrics_for(self, task: str) -> list[str]:
-        """Names of the metrics that select hyperparameters for a task; a record shows those of the
-        first."""
+        """Names of the metrics that select hyperparameters for a task.
+
+        A record shows those selected by the first.
+        """
         names = [self.recovery if task == "recovery" else self.prediction]
         if self.per_metric:
             names += METRICS
@@ -111,7 +112,7 @@ class Plan:
         # Names, or a table for each: rows, path, generator, own rule.
         datasets = ["vader_tweets"]
         subject = "DLDL"                     # the method that a report compares the others with
-        # Of data sets and methods, in the tables of a report.
+        # Names of data sets and methods in the tables of a report.
         display_names = { vader_tweets = "VADER" }
 
         [protocol]
@@ -157,7 +158,7 @@ class Plan:
     subject : str
         The method that a report compares the others with; if empty, the first that is no baseline.
     display_names : dict of str to str
-        Of methods and data sets, in the tables that a report writes as files.
+        Names of methods and data sets in the tables that a report writes as files.
     """
 
     name: str

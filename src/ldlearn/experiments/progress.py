@@ -27,8 +27,7 @@ class RunProgress:
 
 
 class LogProgress(RunProgress):
-    """Writes one line for each cell, with the time left if the other cells take as long as those
-    before.
+    """Writes one line for each cell, with an estimate of the time left.
 
     Parameters
     ----------

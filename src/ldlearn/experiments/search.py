@@ -1,5 +1,4 @@
-"""Grid search: fit every point of cells that share an estimator, score it on the validation rows,
-record the best."""
+"""Grid search: fit every grid point, score it on the validation rows, record the best."""
 
 import json
 import math
@@ -60,10 +59,10 @@ def search(cells: Sequence[Cell], split: DataSplit, **circumstances: Any) -> lis
     Parameters
     ----------
     cells : sequence of Cell
-        Of one data set and repeat, whose methods begin with the same estimator, parameters and
-        grid.
+        Cells of one data set and repeat, whose methods begin with the same estimator, parameters
+        and grid.
     split : DataSplit
-        Of that data set and repeat.
+        The split of that data set and repeat.
     **circumstances
         Further fields of the records.
 
@@ -119,8 +118,7 @@ def _fit_path(cell: Cell, split: DataSplit, points: Sequence[_FittedPoint]) -> I
 
 
 class _ValidationRowsError(InputError):
-    """The validation rows cannot score a model, for instance because they are fewer than its
-    neighbours."""
+    """The validation rows cannot score a model, for instance because they are too few."""
 
 
 class _CellSearch:
@@ -137,8 +135,10 @@ class _CellSearch:
         self._seconds = 0.0
 
     def add_fit(self, fit: _FittedPoint) -> None:
-        """Score a model, or the learners trained on its output; after a failure the other points
-        can still be used."""
+        """Score a model, or the learners trained on its output.
+
+        After a failure the other points can still be used.
+        """
         if fit.index[0] not in estimator_indices([self.cell]):  # drawn for another cell
             return
         started = time.process_time()
@@ -203,8 +203,10 @@ class _CellSearch:
         return score_all(validation.truth, refitted.label_distributions_, metrics)
 
     def _label_scores(self, model: Any, metrics: list[str]) -> dict[str, float]:
-        """Scores of predictions against 0/1 labels, or against equal degrees of the positive
-        labels, for both tasks."""
+        """Scores of predictions, for both tasks, where only 0/1 labels are known.
+
+        Predictions are compared with the labels, or with equal degrees of the positive ones.
+        """
         validation = self.split.validation
         if not hasattr(model, "predict"):
             # The same learner with its defaults for every enhancer, so that only what they recover
@@ -281,10 +283,10 @@ class _CellSearch:
         return self.cell.record("ok", message, **found)
 
     def _describe_selected(self, task: Task, found: Facts) -> None:
-        """Fields of the record about the models selected for a task; that of the first metric is
-        shown.
+        """Fields of the record about the models selected for a task.
 
-        Metrics that selected for themselves have the scores of their own models.
+        The model of the first metric is shown. Metrics that selected for themselves have the scores
+        of their own models.
         """
         selected = {metric: fit for metric, (_, _, fit) in self._best[task].items()}
         first, shown = next(iter(selected.items()))
@@ -328,8 +330,10 @@ class _CellSearch:
 
 
 def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
-    """Scores by every metric; where the true degrees are unknown, degrees to compare with those of
-    other methods."""
+    """Scores by every metric, and degrees where the true ones are unknown.
+
+    These degrees are compared with those of other methods.
+    """
     facts: Facts = {"scores": {}, "paper_zeros": {}}
     if part.D is None:
         facts["degrees"] = degrees[:_N_DEGREES_KEPT].round(4).tolist()
@@ -344,8 +348,10 @@ def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
 
 
 def add_facts(found: Facts, task: str, facts: Facts) -> None:
-    """Add facts about a task to the fields of a record: scores are a field of their own, other
-    fields are mappings by task."""
+    """Add facts about a task to the fields of a record.
+
+    Scores are a field of their own, other fields are mappings by task.
+    """
     found[task] = facts.pop("scores")
     for field_name, value in facts.items():
         found.setdefault(field_name, {})[task] = value
@@ -353,8 +359,10 @@ def add_facts(found: Facts, task: str, facts: Facts) -> None:
 
 @contextmanager
 def captured_warnings(messages: list[str]) -> Iterator[None]:
-    """Append warnings to a list instead of showing them; those about code and scaling, not results,
-    are dropped."""
+    """Append warnings to a list instead of showing them.
+
+    Those about code and scaling, not results, are dropped.
+    """
     # "always": a record must not depend on the filters of the user, or of the process it was made
     # in.
     with warnings.catch_warnings(record=True, action="always") as caught:

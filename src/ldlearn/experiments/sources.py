@@ -37,13 +37,15 @@ _TABLE_KEYS = (*_READ_KEYS, "blank", "empty_rows", "id", "groups", *_TYPE_KEYS)
 
 @dataclass(frozen=True)
 class Binarisation:
-    """How degrees become 0/1 labels: a rule of `ldlearn.core.binarize`, or the votes of ``k``
-    raters."""
+    """How degrees become 0/1 labels.
+
+    By a rule of `ldlearn.core.binarize`, or by the votes of ``k`` raters.
+    """
 
     rule: str = option("threshold", valid=(*RULES, VOTES))
     threshold: float = option(0.01, kind=float)
     total: float = option(0.5, kind=float)
-    k: int | None = option(None, kind=int, limit=1)
+    k: int | None = option(None, kind=int, minimum=1)
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class DatasetSpec:
     Attributes
     ----------
     name : str
-        Of the catalogue, or free if there is a ``path`` or a ``generator``.
+        A name of the catalogue, or any name if there is a ``path`` or a ``generator``.
     rows : int or None
         Use only this many rows, drawn with the seed of the protocol.
     path, sha256, read
@@ -70,7 +72,7 @@ class DatasetSpec:
     """
 
     name: str
-    rows: int | None = option(None, kind=int, limit=10)
+    rows: int | None = option(None, kind=int, minimum=10)
     path: str | None = option(None)
     sha256: str | None = option(None)
     read: Settings = field(default_factory=dict)
@@ -91,7 +93,7 @@ class DatasetSpec:
         Parameters
         ----------
         seed : int
-            Of the draw of ``rows``.
+            Seed with which ``rows`` are drawn.
         needs_truth : bool
             Whether it must have label distributions; otherwise 0/1 labels are sufficient.
 
@@ -131,8 +133,10 @@ class DatasetSpec:
         return datasets.read_dataset(self.path, name=self.name, checksum=checksum, **self.read)
 
     def prepare(self, on_message: OnMessage | None = None) -> PreparedTable:
-        """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are
-        warnings."""
+        """Read a file as `ldlearn fit` does.
+
+        ``on_message`` receives messages, which otherwise are warnings.
+        """
         read = dict(self.read)
         dialect = Dialect(**{key: read.pop(key) for key in _DIALECT_KEYS if key in read})
         return prepare_table(
@@ -150,8 +154,10 @@ _LARGEST = np.float64(1e100)
 
 
 def _check_features(data: LabelDataset) -> None:
-    """Refuse missing values, and numbers whose squares could overflow; rows count from 1, as in a
-    file."""
+    """Refuse missing values, and numbers whose squares could overflow.
+
+    Rows count from 1, as in a file.
+    """
     values = data.X.data if scipy.sparse.issparse(data.X) else data.X
     if (np.abs(values) <= _LARGEST).all():
         return
@@ -208,7 +214,7 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     if generator is not None:
         parameters = inspect.signature(_GENERATORS[generator]).parameters
     params = table.get_table("params").entries(parameters, "parameter")
-    # As written, which is part of a cell's key.
+    # Unchecked values as the plan has them: they are part of the keys of cells.
     binarisation = table.get_present(table.get_options(Binarisation))
     table.check_all_read()
     return DatasetSpec(name, params=params, binarisation=binarisation, **options)

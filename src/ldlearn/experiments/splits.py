@@ -31,10 +31,10 @@ _FEATURES_SHOWN = 4
 
 @dataclass(frozen=True)
 class SplitPart:
-    """Rows of one part of a split: their numbers, features, logical labels and, if known, true
-    degrees.
+    """Rows of one part of a split.
 
-    Labels are integers, or floats with NaN where some are not observed.
+    Their numbers, features, logical labels and, if known, true degrees. Labels are integers, or
+    floats with NaN where some are not observed.
     """
 
     rows: Rows
@@ -54,8 +54,10 @@ class SplitPart:
 
 @dataclass(frozen=True)
 class DataSplit:
-    """Training, validation and test part, and the texts or some features of the first training
-    rows."""
+    """Training, validation and test part of a data set.
+
+    Also the texts or some features of the first training rows.
+    """
 
     train: SplitPart
     validation: SplitPart
@@ -204,8 +206,7 @@ def _binarize_degrees(
 
 
 def _copy_floats(X: Any) -> Any:
-    """A copy, so that results cannot depend on the memory layout in which data reached this
-    process."""
+    """A copy, so that results do not depend on the memory layout of the data."""
     return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=float, order="C")
 
 

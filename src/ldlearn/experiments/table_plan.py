@@ -60,7 +60,7 @@ def plan_for_table(
         What a 0 means; see `ldlearn.DLDL`. None assumes "none" and reports the mean number of
         positive labels.
     repeats, seed : int
-        Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
+        Number and seed of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
     columns : mapping, optional
         Further arguments of `ldlearn.tables.prepare_table`: features, id, text, delimiter, ...
     on_message : callable, optional
@@ -148,8 +148,10 @@ def _describe_labels(table: PreparedTable) -> str:
 
 
 def describe_ranking(plan: Plan, records: Sequence[Record]) -> str:
-    """The three highest scores of predictions, as a fact about test rows; empty if no method has
-    finished."""
+    """The three highest scores of predictions on test rows, in a sentence.
+
+    It is empty if no method has finished.
+    """
     metric = get_metric("intersection")
     caveat = ""
     if plan.metrics == LABEL_HEADLINE:

@@ -1,5 +1,4 @@
-"""Tables of a plan file (TOML), read key by key: every error names its key, unknown keys are
-errors."""
+"""Tables of a plan file (TOML): every error names its key, and unknown keys are errors."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields
@@ -17,19 +16,22 @@ class PlanError(InputError):
 
 
 def option(default: Any, **checks: Any) -> Any:
-    """A field of a dataclass that a plan can set, with the keyword arguments of `TomlTable.get`
-    that check it."""
+    """A field of a dataclass that a plan can set.
+
+    The checks are keyword arguments of `TomlTable.get`.
+    """
     return field(default=default, metadata={"kind": str} | checks)
 
 
 def describe_spec(content: Settings) -> Settings:
     """The table of a plan for the fields of a dataclass: without its name and what is not set."""
-    del content["name"]
-    for key, value in list(content.items()):
-        # 0 equals False, and is a value.
-        if value is None or value is False or value == {}:
-            del content[key]
-    return content
+    described = {}
+    for key, value in content.items():
+        # Not by equality: 0 equals False, and is a value.
+        is_unset = value is None or value is False or value == {}
+        if key != "name" and not is_unset:
+            described[key] = value
+    return described
 
 
 class TomlTable:
@@ -81,7 +83,8 @@ class TomlTable:
         default: Any = None,
         kind: type = str,
         *,
-        limit: float = 1,
+        minimum: int = 0,
+        maximum: float = 1.0,
         valid: ValidNames = (),
         what: str = "",
     ) -> Any:
@@ -92,8 +95,10 @@ class TomlTable:
         key : str
         default : object
         kind : {str, bool, int, float}
-        limit : float
-            The smallest whole number, or the largest other number, of which the smallest is 0.
+        minimum : int
+            The smallest valid value of an int.
+        maximum : float
+            The largest valid value of a float; the smallest is 0.
         valid : collection of str
             The texts that are valid, if not all are.
         what : str
@@ -109,11 +114,11 @@ class TomlTable:
         elif kind is bool:
             expected = "true or false"
         elif kind is int:
-            expected = f"a whole number of at least {limit}"
-            fits = fits and value >= limit
+            expected = f"a whole number of at least {minimum}"
+            fits = fits and value >= minimum
         else:
-            expected = f"a number from 0 to {limit:g}"
-            fits = type(value) in (int, float) and 0 <= value <= limit
+            expected = f"a number from 0 to {maximum:g}"
+            fits = type(value) in (int, float) and 0 <= value <= maximum
         if not fits:
             raise self.error(key, f"expected {expected}, got {value!r}.")
         if valid:
@@ -121,8 +126,7 @@ class TomlTable:
         return kind(value)
 
     def get_options(self, cls: type) -> Settings:
-        """Checked values of the keys that are options of a dataclass; those that are absent keep
-        their defaults."""
+        """Checked values of the keys that are options of a dataclass and present in the table."""
         options = {each.name: each.metadata for each in fields(cls) if each.metadata}
         self._read += options
         return {key: self.get(key, **checks) for key, checks in options.items() if key in self}
@@ -130,8 +134,10 @@ class TomlTable:
     def get_texts(
         self, key: str, default: Sequence[str] = (), valid: ValidNames = (), what: str = ""
     ) -> tuple[str, ...]:
-        """A list of strings, among the valid ones if these are given; one string counts as a list
-        of one."""
+        """A list of strings, among the valid ones if these are given.
+
+        One string counts as a list of one.
+        """
         value = self.get_raw(key, list(default))
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -145,8 +151,10 @@ class TomlTable:
         return type(self)(self.get_raw(key, {}), self.full_key(key))
 
     def entries(self, valid: ValidNames | None = None, what: str = "") -> Settings:
-        """All keys and values, which count as read; keys must be among the valid ones, if these are
-        given."""
+        """All keys and values, which count as read.
+
+        Keys must be among the valid ones, if these are given.
+        """
         for key in self._content:
             self._read.append(key)
             if valid is not None:

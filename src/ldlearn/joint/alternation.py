@@ -1,5 +1,4 @@
-"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on
-a cluster."""
+"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn."""
 
 import logging
 from dataclasses import dataclass
@@ -49,14 +48,14 @@ class _Alternation:
 def alternate(
     steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None
 ) -> _Alternation:
-    """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter``
-    times.
+    """Algorithm 2: update W and D in turn until an iteration changes little.
 
-    W comes before D because equal degrees are a fair first D, and there is no such W. D comes last,
-    so that it is optimal for the W that is returned. The outer iteration has converged when, at the
-    rate at which changes of degrees shrink, further iterations would change none by more than
-    ``sqrt(tol)`` (the objective is quadratic near its minimum), and the last one has lowered the
-    objective by at most ``tol`` per row, which makes W accurate to ``tol``.
+    There are at most ``max_iter`` iterations. W comes before D because equal degrees are a fair
+    first D, and there is no such W. D comes last, so that it is optimal for the W that is returned.
+    The outer iteration has converged when, at the rate at which changes of degrees shrink, further
+    iterations would change none by more than ``sqrt(tol)`` (the objective is quadratic near its
+    minimum), and the last one has lowered the objective by at most ``tol`` per row, which makes W
+    accurate to ``tol``.
     """
     terms = steps.terms()
     path: list[float] = []
@@ -65,7 +64,7 @@ def alternate(
     W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
     while True:
         D = steps.update_D(W)  # Eq. 11
-        path += [W.loss + terms, D.objective + gamma * float(np.sum(W.coef**2))]
+        path += [W.loss + terms, D.objective + gamma * np.sum(W.coef**2)]
         terms = D.terms
         n_newton.append(D.n_iter)
         n_iter = len(n_newton)

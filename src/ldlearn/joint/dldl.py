@@ -81,10 +81,10 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         it is the concentration kappa of the degrees of a row around P. The prediction is the same
         for all values.
     ordered : bool or float, default=False
-        Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second
-        differences of d|^2`` along the labels to each row, so that degrees change evenly from label
-        to label; True selects the penalty by the likelihood of held-out labels, given beta and
-        gamma.
+        Whether the labels are ordered, as ratings and ages are. Adds
+        ``ordered * |second differences of d|^2`` along the labels to each row, so that degrees
+        change evenly from label to label; True selects the penalty by the likelihood of held-out
+        labels, given beta and gamma.
     n_neighbors : int, default=20
         k of the graph.
     neighbors : None, transformer or sparse matrix of shape (n_samples, n_samples), default=None
@@ -98,10 +98,10 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     feature_map : None, "rbf" or transformer, default=None
-        What the predictor works on: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2
-        / w^2)``, w the mean distance between rows; or the output of the transformer, for example
-        ``Nystroem(n_components=200)``. The rows of "rbf" are drawn with a fixed seed; those of
-        `Nystroem` by its ``random_state``. The graph always uses X.
+        What the predictor works on: X itself; 500 Nystroem features of the kernel
+        ``exp(-|x - z|^2 / w^2)``, w the mean distance between rows; or the output of the
+        transformer, for example ``Nystroem(n_components=200)``. The rows of "rbf" are drawn with a
+        fixed seed; those of `Nystroem` by its ``random_state``. The graph always uses X.
     max_iter : int, default=5
         Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of
         the method: with a small beta, many iterations sharpen the degrees towards one label per
@@ -180,9 +180,10 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even
     express the mean distribution); the graph is symmetrised, as the printed identity requires, and
     off by default; the D-step is solved by Newton's method to a certified gap instead of a few
-    gradient steps; beta and gamma are selected by the labels unless given. ``DLDL(alpha=...,
-    beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the paper's setting. The released
-    code does something else: what it recovers does not depend on X. Confidence: certain.
+    gradient steps; beta and gamma are selected by the labels unless given.
+    ``DLDL(alpha=..., beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the paper's
+    setting. The released code does something else: what it recovers does not depend on X.
+    Confidence: certain.
 
     References
     ----------

@@ -50,8 +50,9 @@ class DegreeStep(SimplexSolution):
 
 
 def second_difference_penalty(n_labels: int) -> Array:
-    """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than
-    three labels.
+    """The matrix Q with ``d' Q d = |second differences of d|^2``.
+
+    It is zero if there are fewer than three labels.
 
     Examples
     --------
@@ -68,11 +69,11 @@ def second_difference_penalty(n_labels: int) -> Array:
 
 @dataclass(frozen=True)
 class DegreeTerms:
-    """The terms of the objective in D alone: ``sum D ln D + alpha tr(D'GD) + beta |D|^2 + ordered
-    tr(D Q D')``.
+    """The terms of the objective in D alone.
 
-    Q sums the squared second differences along the labels of a row. Each row counts by its sample
-    weight; the graph term is not weighted.
+    They are ``sum D ln D + alpha tr(D'GD) + beta |D|^2 + ordered tr(D Q D')``. Q sums the squared
+    second differences along the labels of a row. Each row counts by its sample weight; the graph
+    term is not weighted.
     """
 
     beta: float
@@ -100,8 +101,7 @@ class DegreeTerms:
         return total
 
     def minimize(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> DegreeStep:
-        """The D-step (Eq. 11): minimise these terms minus ``<D, ln P>`` over distributions on the
-        support."""
+        """The D-step (Eq. 11): minimise these terms minus ``<D, ln P>`` on the support."""
         solve = self._solve if rows.fixed is None else self._solve_free
         found = solve(logP, rows, start, tol)
         change = float(abs(found.D - start).max())

@@ -1,5 +1,7 @@
-"""Selection of DLDL's penalties from 0/1 labels alone. docs/research/defaults.md has the rule and
-its regret."""
+"""Selection of DLDL's penalties from 0/1 labels alone.
+
+docs/research/defaults.md has the rule and its regret.
+"""
 
 import logging
 from collections.abc import Callable
@@ -133,8 +135,10 @@ def _takes_votes(splits: list[Split], label_model: str) -> tuple[bool, str]:
 
 
 def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> float:
-    """The ratio of gamma to its default with the least held-out KL(D, P), for the predictor that
-    learns the targets."""
+    """The ratio of gamma to its default with the least held-out KL(D, P).
+
+    P is the predictor that learns the targets.
+    """
     targets = [_split_targets(split, votes, k) for k, split in enumerate(splits)]
     fits: list[SoftmaxFit | None] = [None] * len(splits)
     weights = validation_weights(splits)
@@ -152,9 +156,9 @@ def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> fl
             # decide.
             smallest = np.log(0.5 / (split.features.total + 1))
             values.append((D_test * np.maximum(logP, smallest)).sum(axis=1))
-        return float(np.average(np.concatenate(values), weights=weights))
+        return np.average(np.concatenate(values), weights=weights)
 
-    return float(max(_GAMMA_RATIOS, key=agreement))
+    return max(_GAMMA_RATIOS, key=agreement)
 
 
 def _split_targets(split: Split, votes: ValidatedModel | None, k: int) -> tuple[Array, Array]:
@@ -181,10 +185,10 @@ def _beta_agreement(
     gamma: float,
     max_iter: int,
 ) -> Callable[[float], float]:
-    """The mean intersection of DLDL's degrees, without a graph, with those of the vote model, as a
-    function of beta.
+    """The mean intersection of DLDL's degrees with those of the vote model, by beta.
 
-    On all rows; on the training rows of one split where not all rows are used.
+    DLDL's degrees are those without a graph. The mean is over all rows, or over the training rows
+    of one split where not all rows are used.
     """
     fit = votes.fits[0]
     if len(validation_weights(splits)) < features.n:
@@ -211,7 +215,7 @@ def _beta_agreement(
             D = newton_simplex(logP, support, beta=beta, start=D, tol=VALIDATION_TOL).D
             if np.abs(D - previous).mean() <= 3e-3:
                 break
-        return float(np.average(np.minimum(D, target).sum(axis=1), weights=features.sample_weight))
+        return np.average(np.minimum(D, target).sum(axis=1), weights=features.sample_weight)
 
     return agreement
 
@@ -229,12 +233,12 @@ def _maximise_on_grid(function: Callable[[float], float], grid: tuple[float, ...
 def _select_ordered_penalty(
     splits: list[Split], beta: float, gamma: float, max_iter: int
 ) -> tuple[float, str]:
-    """The smallest penalty whose held-out likelihood is within one standard error of the best, and
-    a message.
+    """The smallest penalty within one standard error of the best, and a message.
 
-    The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the
-    vote model, by which beta is selected, do not help here: that model knows no order, and a
-    penalty of 0 is nearest to it.) Penalties are tried from 0 upwards until the likelihood falls.
+    Penalties are compared by held-out likelihood. The likelihood of the 0/1 labels is that of
+    votes, given DLDL's predictions. (The degrees of the vote model, by which beta is selected, do
+    not help here: that model knows no order, and a penalty of 0 is nearest to it.) Penalties are
+    tried from 0 upwards until the likelihood falls.
     """
     if not splits:
         return 0.0, "too few rows to select the penalty of ordered labels: it is 0"

@@ -48,8 +48,8 @@ class L2(JointModel):
         + \lambda |D - Y|^2 + \gamma |W|_*, \qquad P = softmax(X W + b)
 
     where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and
-    :math:`|W|_*` is the sum of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X
-    W + b)``. Labels that are unknown (NaN in y) are left out of the term with Y. With
+    :math:`|W|_*` is the sum of singular values. Recovered is ``softmax(D)``, predicted
+    ``softmax(X W + b)``. Labels that are unknown (NaN in y) are left out of the term with Y. With
     ``sample_weight`` each row's first and third term count so often; the graph is not weighted. A
     row of weight 0 is not in the graph; its degrees are those without neighbours.
 
@@ -199,8 +199,7 @@ class L2(JointModel):
         W, b = self._initial_coefficients(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        for _ in self._iterations():
             old_D = D
             old_P = P
             # S, D and the predictor in turn, each given the latest of the others: no step raises
@@ -221,8 +220,7 @@ class L2(JointModel):
         self.scores_ = D
         self.weights_ = S
         self.objective_path_ = np.array(path)
-        self.objective_ = path[-1]
-        self.n_iter_ = len(path)
+        self.objective_ = float(path[-1])
         self.label_distributions_ = softmax(D)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
@@ -255,7 +253,7 @@ class L2(JointModel):
     def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
         # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a
         # vector of length one under p is at most 1/2.
-        farthest = max(float(D.max()), 1.0 - float(D.min()))
+        farthest = max(D.max(), 1.0 - D.min())
         return nuclear_regression(
             rows.X,
             lambda Z: _squared_error(Z, D, rows.w),
@@ -270,9 +268,9 @@ class L2(JointModel):
         value = self.beta * fit.objective
         if self.alpha:
             rebuilt = np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2)
-            value += self.alpha * float(rebuilt)
+            value += self.alpha * rebuilt
         off = (D - rows.Y) * rows.seen
-        return value + self.lam * float(rows.w @ np.sum(off**2, axis=1))
+        return value + self.lam * (rows.w @ np.sum(off**2, axis=1))
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
@@ -295,21 +293,20 @@ def _squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> t
     # The Jacobian of the softmax, diag(p) - p p', is symmetric and takes the residuals back to the
     # scores.
     mean = np.einsum("ij,ij->i", weighted, P)[:, None]
-    return float(np.vdot(R, weighted)), 2.0 * P * (weighted - mean)
+    return np.vdot(R, weighted), 2.0 * P * (weighted - mean)
 
 
 def _propagated_labels(
     S: sparse.csr_array, Y: Mask, tol: float = 1e-3, max_iter: int = 100
 ) -> Array:
-    """Minimise ``|D - S D|^2`` over distributions on the positive labels, by accelerated projected
-    gradients.
+    """Minimise ``|D - S D|^2`` over distributions on the positive labels.
 
-    Roughly: they only shape the first graph.
+    By accelerated projected gradients, and roughly: they only shape the first graph.
     """
     M = reconstruction_laplacian(S)
     # The gradient is 2 M D, and the largest column sum bounds the largest eigenvalue of M: the step
     # 1 / L of FISTA.
-    step = 0.5 / float(abs(M).sum(axis=0).max())  # a bound on the curvature
+    step = 0.5 / abs(M).sum(axis=0).max()  # a bound on the curvature
     D: Array = Y / Y.sum(axis=1, keepdims=True)
     Z = D
     t = 1.0

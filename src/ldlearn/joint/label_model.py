@@ -61,14 +61,16 @@ def validation_weights(splits: list[Split]) -> SampleWeight:
 
 
 def paired_z_score(difference: Array, weights: SampleWeight) -> float:
-    """Weighted mean of paired differences over its standard error, to which the accuracy of the
-    fits contributes."""
-    n = float(weights.sum())
+    """Weighted mean of paired differences over its standard error.
+
+    The accuracy of the fits contributes to the standard error.
+    """
+    n = weights.sum()
     if len(difference) < 2 or n <= 1.0:
         return 0.0
-    mean = float(np.average(difference, weights=weights))
-    variance = float(weights @ (difference - mean) ** 2) / (n - 1.0) / n
-    return mean / float(np.sqrt(variance + VALIDATION_TOL**2))
+    mean = np.average(difference, weights=weights)
+    variance = weights @ (difference - mean) ** 2 / (n - 1.0) / n
+    return mean / np.sqrt(variance + VALIDATION_TOL**2)
 
 
 # To DLDL's default gamma; first a constant.
@@ -102,7 +104,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
         validated = in_threads(_fit_and_evaluate, tasks)
         parts, thetas, fits = zip(*validated, strict=True)
         values = np.concatenate(parts)
-        mean = float(np.average(values, weights=weights))
+        mean = np.average(values, weights=weights)
         if mean < best_mean:
             break
         best = ValidatedModel(ratio, values, thetas, fits)
@@ -112,8 +114,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
 
 
 def _fit_and_evaluate(task: tuple[Split, VoteFit | None, float]) -> tuple[Array, Array, VoteFit]:
-    """Fit the vote model on the training rows of a split, and evaluate it on the validation
-    rows."""
+    """Fit the vote model on the training rows of a split, evaluate it on its validation rows."""
     split, start, ratio = task
     Y, observed, _ = split.labels
     l2 = ratio * split.default_gamma
@@ -125,10 +126,10 @@ def _fit_and_evaluate(task: tuple[Split, VoteFit | None, float]) -> tuple[Array,
 
 
 def has_fixed_cardinality(splits: list[Split]) -> bool:
-    """Whether nearly all rows have equally many positive labels, which then show only which degrees
-    are the largest.
+    """Whether nearly all rows have equally many positive labels.
 
-    Their number has less than a tenth of the variance that independent labels would give it.
+    These then show only which degrees are the largest. Their number has less than a tenth of the
+    variance that independent labels would give it.
     """
     Y = np.vstack([fill_unknown(*split.labels_test) for split in splits])
     weights = validation_weights(splits)

@@ -9,8 +9,7 @@ from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
 
 
 class LinearPredictorMixin:
-    """Adds the prediction ``softmax(W x + b)`` to a joint model, x being the features or a map of
-    them.
+    """Adds the prediction ``softmax(W x + b)``, x being the features or a map of them.
 
     ``_fit`` sets ``coef_``, ``intercept_`` and ``feature_map_``.
     """

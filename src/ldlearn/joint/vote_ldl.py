@@ -59,17 +59,18 @@ class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         their features alone.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label got no vote and has degree 0, or that it got none of few
-        votes and is not among the main ones. With "less" the recovered degrees are ``(1 - w) D + w
-        p``, ``w = kappa / (kappa + n_votes_)`` (see `ldlearn.DLDL`). kappa, the concentration of
-        the degrees of a row around p, is estimated from the number of raters; without it w is 1/2.
-        A number instead of "less" is kappa itself. The prediction is the same for all values.
+        votes and is not among the main ones. With "less" the recovered degrees are
+        ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)`` (see `ldlearn.DLDL`). kappa, the
+        concentration of the degrees of a row around p, is estimated from the number of raters;
+        without it w is 1/2. A number instead of "less" is kappa itself. The prediction is the same
+        for all values.
     fit_intercept : bool, default=True
         Whether to fit b, which is not penalised; otherwise it is 0.
     feature_map : None, "rbf" or transformer, default=None
-        Features of the predictor: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 /
-        w^2)``, w the mean distance between rows; or the output of the transformer, for example
-        ``Nystroem(n_components=200)``. The rows of "rbf" are drawn with a fixed seed; those of
-        `Nystroem` by its ``random_state``.
+        Features of the predictor: X itself; 500 Nystroem features of the kernel
+        ``exp(-|x - z|^2 / w^2)``, w the mean distance between rows; or the output of the
+        transformer, for example ``Nystroem(n_components=200)``. The rows of "rbf" are drawn with a
+        fixed seed; those of `Nystroem` by its ``random_state``.
     max_iter : int, default=100
         Newton iterations.
     tol : float, default=1e-8
@@ -283,8 +284,7 @@ class VoteLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
-        """Expected shares of the votes given the 0/1 labels, mixed with the prediction if zeros
-        mean less."""
+        """Expected shares of votes, mixed with the prediction if zeros mean less."""
         theta = competing_votes(Z, np.log(self.lambda_) + offset)
         D = normalize_rows(expected_votes(theta, Y, observed))
         return mix_with_prediction(D, softmax(Z), self.kappa_, self.n_votes_)

@@ -53,8 +53,8 @@ class BoostedLDL(Learner):
 
     .. math::
 
-        \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i),
-        \qquad P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
+        \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i), \qquad
+        P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
 
     Each round adds one tree per label to Z. The number of rounds is the one with the least loss on
     validation rows.
@@ -280,7 +280,7 @@ class BoostedLDL(Learner):
 class _DegreeLoss:
     """Cross-entropy of the degrees of the training rows and the softmax of their scores."""
 
-    rate = float("nan")
+    rate = np.nan
 
     def __init__(self, D: Array, weights: SampleWeight) -> None:
         self.D = D
@@ -309,7 +309,7 @@ class _VoteLoss:
         positive = (self.counts * self.Y).sum(axis=0) + 0.5
         votes = -np.log1p(-positive / (self.counts.sum(axis=0) + 1.0))
         self.intercept = np.log(votes / votes.sum())
-        self.log_rate = float(np.log(votes.sum()))
+        self.log_rate = np.log(votes.sum())
 
     @property
     def rate(self) -> float:

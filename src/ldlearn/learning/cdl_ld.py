@@ -34,9 +34,9 @@ class CDLLD(Learner):
     .. math::
 
         \min_{W, b}\; \sum_i \Big[ |d_i - p_i|^2 + \frac{1 - |p_i|^2}{S_i + 1} \Big]
-        + l_2 (m |W|^2 + |b|^2),
-        \qquad p_{ij} = \frac{1 + e_{ij}}{S_i}, \quad e_i = \ln(1 + e^{x_i W + b}), \quad S_i = c
-        + \sum_j e_{ij}
+        + l_2 (m |W|^2 + |b|^2), \qquad
+        p_{ij} = \frac{1 + e_{ij}}{S_i}, \quad e_i = \ln(1 + e^{x_i W + b}), \quad
+        S_i = c + \sum_j e_{ij}
 
     X has m standardised features; the second term is the variance of the Dirichlet distribution.
     The background concentration of a row is c / S.

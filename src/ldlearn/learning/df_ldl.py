@@ -33,8 +33,8 @@ class DFLDL(Learner):
     .. math::
 
         p(x) = \frac{2}{c (c - 1)} \sum_{i \ne j} s_{ij}(x)\, P_{ij}(x), \qquad
-        \min_{P_{ij}}\; KL(D_{ij}, P_{ij}) + l_2 |W_{ij}|^2, \quad P_{ij} = softmax(X W_{ij}
-        + b_{ij})
+        \min_{P_{ij}}\; KL(D_{ij}, P_{ij}) + l_2 |W_{ij}|^2, \quad
+        P_{ij} = softmax(X W_{ij} + b_{ij})
 
     :math:`D_{ij}` are the training rows with :math:`d_i \ge d_j`, and :math:`s_{ij}` is 1 if label
     i has the larger mean degree among the ``n_neighbors`` nearest rows, 0 if label j has it, and

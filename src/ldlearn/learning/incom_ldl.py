@@ -4,7 +4,7 @@ import numpy as np
 
 from ldlearn.base import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
-from ldlearn.learning.win_ldl import SimplexLearner
+from ldlearn.learning.win_ldl import IncompleteDegreesLearner
 from ldlearn.solvers.low_rank import (
     ThinFactors,
     nuclear_norm,
@@ -14,7 +14,7 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
 
 @estimator_dataclass
-class IncomLDL(SimplexLearner):
+class IncomLDL(IncompleteDegreesLearner):
     r"""Low-rank regression on incomplete label distributions (IncomLDL).
 
     Assumes that degrees are linear in the features and that few directions explain all labels.

@@ -46,8 +46,8 @@ class LALOT(LinearSoftmaxMixin, Learner):
 
     .. math::
 
-        h_i = softmax(\Theta^T x_i + \theta_0), \quad M_{ab} = (K_{aa} + K_{bb}
-        - 2 K_{ab}) / s, \quad K_0 = D^T D
+        h_i = softmax(\Theta^T x_i + \theta_0), \quad
+        M_{ab} = (K_{aa} + K_{bb} - 2 K_{ab}) / s, \quad K_0 = D^T D
 
     .. math:: W(h, d; M) = \min_{P 1 = h,\, P^T 1 = d,\, P \ge 0}\;
         \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
@@ -158,7 +158,7 @@ class LALOT(LinearSoftmaxMixin, Learner):
         counts = row_weights(D, sample_weight)
         # Labels that occur together are near: the first kernel of the label metric.
         K0 = D.T @ (counts[:, None] * D)
-        unit = float(_label_distances(K0).max()) or 1.0  # a single label costs nothing
+        unit = _label_distances(K0).max() or 1.0  # a single label costs nothing
         K = K0
         path = [np.inf]
         is_solved = False

@@ -18,9 +18,9 @@ class LDLDPA(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b}\; KL(D, P) - \frac{\alpha}{c} \sum_{ij} r_{ij} p_{ij} + \beta \sum_i (var(p_i)
-        - var(d_i))^2
-        + l_2 |W|^2, \qquad P = softmax(X W + b)
+        \min_{W, b}\; KL(D, P) - \frac{\alpha}{c} \sum_{ij} r_{ij} p_{ij}
+        + \beta \sum_i (var(p_i) - var(d_i))^2 + l_2 |W|^2, \qquad
+        P = softmax(X W + b)
 
     :math:`r_{ij}` is the rank of label j among the c degrees of row i, 1 for the smallest (the mean
     rank of equal ones), and var the variance of the degrees of a row.

@@ -35,7 +35,8 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 # Shapes: split logits F (n, n_outputs), leaves q (trees, leaves, c). Within a tree the rows of X
 # are columns, so that every level is contiguous: probabilities of going left S (leaves - 1, n), of
 # the leaves R (leaves, n).
-_MAX_PROBABILITIES = CACHED_ENTRIES // 8  # of leaves, in each of several arrays
+# Entries of an array of the probabilities of leaves, of which several are in use at once.
+_MAX_PROBABILITIES = CACHED_ENTRIES // 8
 
 
 @estimator_dataclass
@@ -52,9 +53,9 @@ class LDLForest(Learner):
     .. math::
 
         \min_{\Theta, \theta_0, q}\; -\frac{1}{n T} \sum_{t=1}^{T} \sum_{ij} D_{ij} \ln g^t_{ij},
-        \qquad g^t_i = \sum_\ell p_t(\ell | x_i)\, q_{t \ell},
-        \quad p_t(\ell | x) = \prod_{n \to \ell} \sigma(\pm f_{\varphi_t(n)}(x)),
-        \quad f(x) = \Theta^T x + \theta_0
+        \qquad g^t_i = \sum_\ell p_t(\ell | x_i)\, q_{t \ell}, \quad
+        p_t(\ell | x) = \prod_{n \to \ell} \sigma(\pm f_{\varphi_t(n)}(x)), \quad
+        f(x) = \Theta^T x + \theta_0
 
     Leaves and splits are improved in turn: the leaves by the multiplicative update of the paper,
     the splits by a few steps of L-BFGS. Neither ever raises the loss.
@@ -80,7 +81,7 @@ class LDLForest(Learner):
     fit_intercept : bool, default=True
         Whether :math:`\theta_0` is free or 0, the published form.
     random_state : int, RandomState instance or None, default=None
-        Of the first weights and of the assignment of nodes to outputs.
+        Seed of the first weights and of the assignment of nodes to outputs.
 
     Attributes
     ----------
@@ -88,8 +89,8 @@ class LDLForest(Learner):
         :math:`\Theta`.
     output_intercept_ : ndarray of shape (n_outputs,)
     nodes_ : ndarray of shape (n_estimators, leaves - 1)
-        :math:`\varphi`: which output each split node uses, nodes in heap order (children of k: 2 k
-        + 1 and 2 k + 2).
+        :math:`\varphi`: which output each split node uses, nodes in heap order (the children of
+        k are 2 k + 1 and 2 k + 2).
     leaves_ : ndarray of shape (n_estimators, leaves, n_labels)
         q, from left to right.
     objective_path_ : ndarray of shape (n_iter_,)

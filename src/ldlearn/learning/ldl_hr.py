@@ -19,10 +19,10 @@ class LDLHR(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b}\; \sum_{ij} |p_{ij} - h_{ij}| + \lambda_2 \sum_{ij} [h_{ij} = 0]\, (\rho
-        - p_{i*} + p_{ij})_+
-        + \lambda_3 \sum_{ij} [h_{ij} = 0]\, |p_{ij} - d_{ij}| + l_2 |W|^2, \qquad P = softmax(X W
-        + b)
+        \min_{W, b}\; \sum_{ij} |p_{ij} - h_{ij}|
+        + \lambda_2 \sum_{ij} [h_{ij} = 0]\, (\rho - p_{i*} + p_{ij})_+
+        + \lambda_3 \sum_{ij} [h_{ij} = 0]\, |p_{ij} - d_{ij}| + l_2 |W|^2, \qquad
+        P = softmax(X W + b)
 
     :math:`h_{ij}` is 1 for the highest label of row i and 0 for the others, :math:`p_{i*}` the
     prediction for it; several highest labels share the 1, and :math:`p_{i*}` is their mean.

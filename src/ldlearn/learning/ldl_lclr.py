@@ -36,8 +36,7 @@ class LDLLCLR(LinearSoftmaxLearner):
     .. math::
 
         \min_{W, b, S}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |D - P S|_{2,1} + \lambda_3 |S|_*
-        - \lambda_4 \sum_{jk} m_{jk}
-        s_{jk}, \qquad P = softmax(X W + b)
+        - \lambda_4 \sum_{jk} m_{jk} s_{jk}, \qquad P = softmax(X W + b)
 
     :math:`|\cdot|_{2,1}` is the sum of the lengths of the columns, :math:`|S|_*` that of the
     singular values, and :math:`m_{jk}` the mean of :math:`(d_{ij} - d_{ik})^2` over the rows. P

@@ -23,8 +23,8 @@ class LDLLRR(LinearSoftmaxLearner):
     .. math::
 
         \min_{W, b}\; KL(D, P) + \frac{\lambda}{2 c^2} \sum_i \sum_{u, v} (d_{iu} - d_{iv})^2
-        \ln\big(1 + e^{-\sigma s_{iuv} (p_{iu} - p_{iv})}\big) + l_2 |W|^2, \qquad P = softmax(X W
-        + b)
+        \ln\big(1 + e^{-\sigma s_{iuv} (p_{iu} - p_{iv})}\big) + l_2 |W|^2, \qquad
+        P = softmax(X W + b)
 
     :math:`s_{iuv}` is the sign of :math:`d_{iu} - d_{iv}` and c the number of labels.
 
@@ -59,9 +59,9 @@ class LDLLRR(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper: the ranking loss is divided by :math:`2 c^2` instead of :math:`2 n
-    c^2`, so that it does not vanish beside the divergence, which is a sum over rows (the paper's
-    :math:`\lambda` is n times the one here); L-BFGS on all rows instead of mini-batches; an
+    Departures from the paper: the ranking loss is divided by :math:`2 c^2` instead of
+    :math:`2 n c^2`, so that it does not vanish beside the divergence, which is a sum over rows (the
+    paper's :math:`\lambda` is n times the one here); L-BFGS on all rows instead of mini-batches; an
     unpenalised intercept. The problem is not convex as the paper says, since the ranking loss
     depends on the softmax: the result is a local minimum. Confidence: certain.
 

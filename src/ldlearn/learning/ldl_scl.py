@@ -35,11 +35,11 @@ class LDLSCL(LinearSoftmaxLearner):
     .. math::
 
         \min_{W, b, V, C \ge 0}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |V|^2
-        + \lambda_3 \sum_{ik} c_{ik} |p_i - g_k|^2,
-        \qquad P = softmax(X W + b + C V)
+        + \lambda_3 \sum_{ik} c_{ik} |p_i - g_k|^2, \qquad
+        P = softmax(X W + b + C V)
 
-    :math:`g_k` is the mean distribution of cluster k. With the regression :math:`C \approx X R + 1
-    r^T` predictions are :math:`softmax(X (W + R V) + b + V^T r)`.
+    :math:`g_k` is the mean distribution of cluster k. With the regression
+    :math:`C \approx X R + 1 r^T` predictions are :math:`softmax(X (W + R V) + b + V^T r)`.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class LDLSCL(LinearSoftmaxLearner):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     tol : float, default=1e-6
-        Stop when an iteration lowers the objective by a smaller part.
+        Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=2000
         L-BFGS iterations at most.
     random_state : int, RandomState instance or None, default=None
-        Of k-means.
+        Seed of k-means.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class LDLSCL(LinearSoftmaxLearner):
     mean distribution on most data sets); C is non-negative as a square instead of by a barrier; an
     intercept; V starts at zero. The problem is not convex as the paper says: the result is a local
     minimum. On data with many zeros (Natural_Scene, SCUT_FBP) the default is above the mean
-    distribution by intersection and below it by KL: codes make predictions of small degrees too
+    distribution by intersection and below it by KL: C makes predictions of small degrees too
     small. Confidence: certain.
 
     References

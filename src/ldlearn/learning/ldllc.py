@@ -24,8 +24,8 @@ class LDLLC(LinearSoftmaxLearner):
 
     .. math::
 
-        \min_{W, b}\; KL(D, P) + l_2 |W|^2 + \lambda \sum_{j < k} r_{jk} |w_j - w_k|,
-        \qquad P = softmax(X W + b)
+        \min_{W, b}\; KL(D, P) + l_2 |W|^2 + \lambda \sum_{j < k} r_{jk} |w_j - w_k|, \qquad
+        P = softmax(X W + b)
 
     :math:`r_{jk}` is the correlation of :math:`w_j` and :math:`w_k`, two columns of W, over the
     features.

@@ -39,8 +39,8 @@ class LDLSF(Learner):
     .. math::
 
         \min_{W, b}\; \tfrac12 |F - D|_F^2 + \lambda_1 |S|_1 + \lambda_2 |C|_{2,1}
-        + \lambda_3\, tr(F Q F^T),
-        \qquad F = X W + 1 b^T, \quad W = S + C, \quad F 1 = 1
+        + \lambda_3\, tr(F Q F^T), \qquad
+        F = X W + 1 b^T, \quad W = S + C, \quad F 1 = 1
 
     :math:`|C|_{2,1}` sums the lengths of the rows of C; Q is made of the correlations R of the
     columns of D.
@@ -49,12 +49,12 @@ class LDLSF(Learner):
     ----------
     lam1, lam2, lam3 : float, default=1.0, 1.4, 1e-3
         :math:`\lambda_1, \lambda_2, \lambda_3`; 1e-4, 1e-2 and 1e-3 in the published code. The
-        first two stand against a sum over rows, so the same numbers mean less as n grows. C is zero
-        whenever ``lam2 > lam1 * sqrt(c)``, as published, and S is zero whenever ``lam2 < lam1``:
-        for both parts to be used lam2 must lie between. lam3 must stay small: labels of a
-        distribution are negatively correlated, and the problem is convex only while ``1 + 2 lam3 *
-        (smallest eigenvalue of Q)`` is positive (in practice up to 0.1 to 0.25); beyond that fit
-        refuses.
+        first two are weighed against a sum over rows, so the same numbers mean less as n grows. C
+        is zero whenever ``lam2 > lam1 * sqrt(c)``, as published, and S is zero whenever
+        ``lam2 < lam1``: for both parts to be used lam2 must lie between. lam3 must stay small:
+        labels of a distribution are negatively correlated, and the problem is convex only while
+        ``1 + 2 lam3 * (smallest eigenvalue of Q)`` is positive (in practice up to 0.1 to 0.25);
+        beyond that fit refuses.
     rho : float, default=1e-3
         First weight of the augmented Lagrangian; balanced between iterations.
     correlation : {"laplacian", "code"}, default="laplacian"
@@ -126,8 +126,15 @@ class LDLSF(Learner):
 
     _test_params = (
         {},
-        {"correlation": "code", "lam1": 0.1, "lam2": 0.1, "lam3": 0.01, "tol": 1e-3}
-        | {"fit_intercept": False, "standardize": False},
+        {
+            "correlation": "code",
+            "lam1": 0.1,
+            "lam2": 0.1,
+            "lam3": 0.01,
+            "tol": 1e-3,
+            "fit_intercept": False,
+            "standardize": False,
+        },
     )
 
     lam1: NonNegative = 1.0
@@ -154,15 +161,11 @@ class LDLSF(Learner):
         mean = intercept = np.zeros(D.shape[1])
         constant = 0.0
         if self.fit_intercept:
-            # On centred data the problem falls apart into one for the mean prediction and one for
-            # W. The first has the minimiser of |b - d|^2 / 2 + lam3 b' Q b over b that sum to 1.
+            # On centred data the mean prediction and W are two separate problems.
             mean = np.average(D, axis=0, weights=sample_weight)
-            towards = np.linalg.solve(B, mean)
-            along = np.linalg.solve(B, np.ones(len(B)))
-            missing = (1.0 - towards.sum()) / along.sum()
-            intercept = towards + missing * along
+            intercept = _mean_prediction(B, mean)
             deviation = intercept @ B @ intercept - 2.0 * intercept @ mean + mean @ mean
-            constant = 0.5 * np.vdot(root, root) * deviation
+            constant = 0.5 * np.vdot(root, root) * float(deviation)
         w_step = _WStep(root * scaling.apply(X), root * (D - mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units, self.lam2 / units)
         self.objective_path_ = np.array(path) + constant
@@ -219,11 +222,14 @@ class LDLSF(Learner):
         return normalize_rows(np.maximum(scores, 0.0))
 
 
-def _label_coupling(
-    D: Array,
-    correlation: str,
-    weights: SampleWeight | None = None,
-) -> Array:
+def _mean_prediction(B: Array, mean: Array) -> Array:
+    """Minimise ``|b - mean|^2 / 2 + lam3 b' Q b`` over b that sum to 1."""
+    free = np.linalg.solve(B, mean)
+    direction = np.linalg.solve(B, np.ones(len(B)))
+    return free + (1.0 - free.sum()) / direction.sum() * direction
+
+
+def _label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
     standardised = feature_scaling(D, weights=weights).apply(D)
     R = np.cov(standardised, rowvar=False, bias=True, aweights=weights).reshape(D.shape[1], -1)
@@ -240,32 +246,32 @@ class _WStep:
         XtD = X.T @ D
         self.size = linalg.norm(XtD)
         self.U, lengths = thin_factors(X.T)
-        self.a = lengths**2  # X'X = U diag(a) U'
-        self.b, self.T = np.linalg.eigh(B)
+        self.eigenvalues = lengths**2  # X'X = U diag(eigenvalues) U'
+        self.label_eigenvalues, self.label_directions = np.linalg.eigh(B)
         self.XtD = self.U.T @ XtD
         # X W 1 = D 1, seen along the directions that X has.
-        self.sums = self.XtD.sum(axis=1) / self.a
-        self.ones = self.T.sum(axis=0)
+        self.sums = self.XtD.sum(axis=1) / self.eigenvalues
+        self.ones = self.label_directions.sum(axis=0)
         self.B = B
         self.constant = 0.5 * np.vdot(D, D)
 
     def smooth_loss(self, W: Array) -> float:
         """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
         along = self.U.T @ W
-        scaled = self.a[:, None] * along
-        bent = 0.5 * np.vdot(scaled, along @ self.B)
-        return bent - np.vdot(along, self.XtD) + self.constant
+        scaled = self.eigenvalues[:, None] * along
+        quadratic = 0.5 * np.vdot(scaled, along @ self.B)
+        return quadratic - np.vdot(along, self.XtD) + self.constant
 
     def solve(self, G: Array, rho: float) -> Array:
         """Minimise the smooth loss ``- <G, W> + rho |W|^2 / 2`` over W with ``X W 1 = D 1``."""
         along = self.U.T @ G
-        inverse = 1.0 / (self.a[:, None] * self.b + rho)
-        free = (along + self.XtD) @ self.T * inverse
+        inverse = 1.0 / (self.eigenvalues[:, None] * self.label_eigenvalues + rho)
+        free = (along + self.XtD) @ self.label_directions * inverse
         weight = self.ones * inverse
         # The constraint X W 1 = D 1 has one multiplier for each direction of X.
         multiplier = (free @ self.ones - self.sums) / (weight @ self.ones)
-        core = (free - multiplier[:, None] * weight) @ self.T.T
-        # Outside the directions of X only the last two terms are there.
+        core = (free - multiplier[:, None] * weight) @ self.label_directions.T
+        # Outside the directions of X only the last two terms remain.
         return self.U @ (core - along / rho) + G / rho
 
 

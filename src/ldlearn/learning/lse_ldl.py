@@ -49,8 +49,7 @@ class LSELDL(LinearSoftmaxMixin, Learner):
     .. math::
 
         \min_{W, V, \Theta, b}\; KL(D, softmax(V \Theta + b)) + \alpha |X W - V|_F^2
-        + \beta\, tr(V^T L V)
-        + \gamma |W|_{2,1} + l_2 |\Theta|_F^2
+        + \beta\, tr(V^T L V) + \gamma |W|_{2,1} + l_2 |\Theta|_F^2
 
     X is centred, L is the Laplacian of the graph of nearest neighbours, :math:`|W|_{2,1}` the sum
     of the lengths of the rows of W. New rows are predicted by :math:`softmax(x^T W \Theta + b)`.
@@ -71,7 +70,7 @@ class LSELDL(LinearSoftmaxMixin, Learner):
     n_kept : int, default=None
         How many features, the best ranked ones, are used for prediction; all if None.
     n_neighbors : int, default=10
-        Of the graph.
+        Neighbours of each row in the graph.
     max_iter : int, default=50
         Rounds over all four.
     tol : float, default=1e-3

@@ -36,8 +36,8 @@ class MLPLDL(Learner):
 
     .. math::
 
-        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad P = softmax(\tanh(X V
-        + a) W + b)
+        \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad
+        P = softmax(\tanh(X V + a) W + b)
 
     for m standardised features and h hidden units: the penalty of a layer grows with the number of
     its inputs, so that the scale of its outputs does not depend on this number. The prediction is
@@ -179,7 +179,7 @@ def _ensemble_loss(
     D : ndarray of shape (n_samples, n_labels)
     weights : ndarray of shape (n_samples,)
     penalty : float
-        Of each squared coefficient, times the number of inputs of its layer.
+        Penalty of each squared coefficient, per input of its layer.
     V, a, W, b : ndarrays
         Coefficients and intercepts of the hidden layer and of the output layer.
     """

@@ -27,10 +27,10 @@ class OLDL(LinearSoftmaxLearner):
     with the loss L(F, G) of one row of the cumulative distributions:
 
     * "cad": :math:`\sum_j |F_j - G_j|`;
-    * "qfd2": :math:`\tfrac2c \sum_j (F_j - G_j)^2`, which is :math:`\sum_{jk} (1 - |j - k| / c) q_j
-      q_k` for the differences q of the degrees;
-    * "cjs": :math:`\tfrac12 \sum_j (F_j \ln F_j + G_j \ln G_j) - \sum_j M_j \ln M_j` with M = (F +
-      G) / 2.
+    * "qfd2": :math:`\tfrac2c \sum_j (F_j - G_j)^2`, which is
+      :math:`\sum_{jk} (1 - |j - k| / c) q_j q_k` for the differences q of the degrees;
+    * "cjs": :math:`\tfrac12 \sum_j (F_j \ln F_j + G_j \ln G_j) - \sum_j M_j \ln M_j` with
+      M = (F + G) / 2.
 
     Parameters
     ----------

@@ -62,9 +62,9 @@ class SABFGS(LinearSoftmaxMixin, Learner):
     Notes
     -----
     Departures from the paper: Newton's method instead of BFGS (the same convex problem, solved
-    further); an unpenalised intercept and ``l2 > 0`` by default. ``l2=0, fit_intercept=False,
-    solver="lbfgs", max_iter=400`` is the published form. Without an intercept centred features
-    cannot express the mean distribution. Confidence: certain.
+    further); an unpenalised intercept and ``l2 > 0`` by default.
+    ``l2=0, fit_intercept=False, solver="lbfgs", max_iter=400`` is the published form. Without an
+    intercept centred features cannot express the mean distribution. Confidence: certain.
 
     References
     ----------

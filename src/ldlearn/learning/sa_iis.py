@@ -29,7 +29,7 @@ from ldlearn.core.simplex import (
 )
 from ldlearn.learning.linear_softmax import LinearSoftmaxMixin
 
-# Of the interpolation over f#, the size of a row: exponentials of nodes instead of rows.
+# Exponentials are computed at this many nodes of the row sums f, and interpolated between them.
 _NODES = 16
 
 
@@ -86,10 +86,10 @@ class SAIIS(LinearSoftmaxMixin, Learner):
     Standardised rows are made block by block; sparse ones become dense there, a block at a time.
 
     Departures from the paper: an intercept that starts at the mean distribution, standardised
-    features, and ``tol`` instead of a number of iterations by default (``max_iter=50, tol=0,
-    fit_intercept=False, init="eye"`` is the published form); a step is cut where :math:`|\delta|
-    f_i` would exceed 50 or vary by more than 6 over the rows (the descent stays monotone).
-    Confidence: certain.
+    features, and ``tol`` instead of a number of iterations by default
+    (``max_iter=50, tol=0, fit_intercept=False, init="eye"`` is the published form); a step is cut
+    where :math:`|\delta| f_i` would exceed 50 or vary by more than 6 over the rows (the descent
+    stays monotone). Confidence: certain.
 
     References
     ----------
@@ -167,8 +167,8 @@ class _IterativeScaling:
             self.targets += Z.T @ self.D[block]
             lengths[block] = np.abs(Z).sum(axis=1)
         self.nodes, self.weights = _interpolate(lengths)
-        # With |step| f# above 50 exponentials would overflow; with |step| times half the range of
-        # f# above 3 the interpolation would lose digits (16 nodes give nine). A longer way takes
+        # With |step| f above 50 exponentials would overflow; with |step| times half the range of
+        # f above 3 the interpolation would lose digits (16 nodes give nine). A longer way takes
         # more steps.
         longest = max(lengths.max(), TINY)
         half_range = max(np.ptp(lengths) / 2, TINY)
@@ -196,9 +196,8 @@ class _IterativeScaling:
             value = -self.targets
             slope = np.zeros_like(step)
             for node, (up, down) in zip(self.nodes, sums, strict=True):
-                # Geng's scalar equations, sum_i p_ij x_ik exp(step sign(x_ik) f#_i) = sum_i d_ij
-                # x_ik, with positive and negative x_ik apart and exp(step f#) interpolated between
-                # nodes.
+                # The scalar equations, with positive and negative x_ik apart and exp(step f)
+                # interpolated between nodes.
                 growth = np.exp(step * node)
                 grown = up * growth
                 shrunk = down / growth

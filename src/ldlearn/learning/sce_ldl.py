@@ -45,10 +45,9 @@ class SCELDL(Learner):
     .. math::
 
         \min_{\omega, u, b}\; -\sum_{ij} D_{ij} \Big[ \ln P_{ij}
-        + \lambda \sum_{r=1}^{R} \sigma(-a_{ijr}) \Big]
-        + l_2 \sum_r |\omega_r|^2,
-        \qquad P_{ij} \propto \exp\Big( b_j + \sum_{r=1}^{R} \ln(1 + e^{a_{ijr}}) \Big),
-        \quad a_{ijr} = \omega_r^T x_i + u_{jr}
+        + \lambda \sum_{r=1}^{R} \sigma(-a_{ijr}) \Big] + l_2 \sum_r |\omega_r|^2, \qquad
+        P_{ij} \propto \exp\Big( b_j + \sum_{r=1}^{R} \ln(1 + e^{a_{ijr}}) \Big), \quad
+        a_{ijr} = \omega_r^T x_i + u_{jr}
 
     The term with :math:`\lambda` (``lam``) is the expected number of hidden units that are off. The
     penalty counts the weights of standardised features.
@@ -68,7 +67,7 @@ class SCELDL(Learner):
     tol : float, default=1e-3
         Stop when an iteration lowers the objective by less than this, relatively.
     random_state : int, RandomState instance or None, default=None
-        Of the first weights, which must differ between hidden units.
+        Seed of the first weights, which must differ between hidden units.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
 
 @estimator_dataclass
-class SimplexLearner(Learner):
+class IncompleteDegreesLearner(Learner):
     """A linear model projected onto the simplex, of degrees that may be missing."""
 
     learned = {
@@ -56,7 +56,7 @@ class SimplexLearner(Learner):
 
 
 @estimator_dataclass
-class WInLDL(SimplexLearner):
+class WInLDL(IncompleteDegreesLearner):
     r"""Weighted regression on incomplete label distributions (WInLDL).
 
     Assumes that degrees are linear in the features. Training degrees may be missing (NaN). Small
@@ -69,8 +69,8 @@ class WInLDL(SimplexLearner):
         z_i = x_i W + b \in \Delta
 
     X has m standardised features and :math:`\Delta` is the simplex: the scale of the prediction
-    does not depend on m. New rows are predicted by the point of the simplex nearest to :math:`x W +
-    b`.
+    does not depend on m. New rows are predicted by the point of the simplex nearest to
+    :math:`x W + b`.
 
     Parameters
     ----------
@@ -128,8 +128,6 @@ class WInLDL(SimplexLearner):
            [0.4, 0.2, 0.4],
            [0.5, 0.2, 0.3]])
     """
-
-    l2: NonNegative = 1.0
 
     def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
         weights = np.nan_to_num(4.0 ** (1.0 - D))

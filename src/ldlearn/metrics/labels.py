@@ -277,8 +277,10 @@ def kendall(
 
 
 def _correlation(product: Array, square_true: Array, square_pred: Array) -> Array:
-    """Return product / sqrt(square_true * square_pred); 1 if both squares are 0, and 0 if one of
-    them is."""
+    """Return product / sqrt(square_true * square_pred).
+
+    It is 1 if both squares are 0, and 0 if one of them is.
+    """
     length = np.sqrt(square_true * square_pred)
     both_constant = (square_true == square_pred) & (length == 0)
     result = np.divide(product, length, out=both_constant.astype(np.float64), where=length > 0)

@@ -47,8 +47,8 @@ def write_browse_page(
     data : str or DataFrame
         The table; "-" for standard input. Without label columns, only predictions are shown.
     model : str or TableModel
-        The model, or its file. Intervals and distances are shown if it holds them (``fit
-        --intervals``).
+        The model, or its file. Intervals and distances are shown if it holds them
+        (``fit --intervals``).
     output : str
         The page to write.
     interval : float, default=0.9

@@ -41,16 +41,14 @@ class Conclusion(NamedTuple):
 def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> str:
     """One sentence on the intersection of the subject, or of the best method, and a baseline."""
     means = _means(table, dataset)
-    rivals = []
-    for method in table.methods:
-        if method.name in means and not method.is_baseline:
-            rivals.append(method.name)
+    baselines = {method.name for method in table.methods if method.is_baseline}
+    candidates = [name for name in means if name not in baselines]
     rows = f"{'labelled' if table.task == 'recovery' else 'new'} rows of {dataset}"
-    if not rivals:
+    if not candidates:
         return f"No method has a result on {rows} beside baselines."
     name = results.subject
-    if name not in rivals:
-        name = max(rivals, key=means.__getitem__)
+    if name not in candidates:
+        name = max(candidates, key=means.__getitem__)
     sentence = f"On {rows} {name} shares {100 * means[name]:.0f} % of the mass with the truth"
     baseline = best_baselines(table).get(dataset)
     if baseline is None:
@@ -78,8 +76,10 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
     ranks = table.average_ranks
     n = len(table.datasets)
     if all(method.is_reference for method in table.methods):
-        these = "Only methods that were fitted on true distributions have results here"
-        return [f"{these}, and these are not ranked."]
+        return [
+            "Only methods that were fitted on true distributions have results here, and these are "
+            "not ranked."
+        ]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
     if len(ranks) < 2:
@@ -88,7 +88,7 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
     baselines = best_baselines(table)
     sentences = []
     if baselines:
-        for name in _names_tied_for_first(table.rivals, ranks):
+        for name in _names_tied_for_first(table.non_baselines, ranks):
             sentences.append(_count_better(results, table, name, "the best baseline", baselines))
     where = plural(n, "data set")
     if n < _MIN_DATASETS:
@@ -115,7 +115,7 @@ def _compare_best_baseline(table: TaskTable) -> str:
     ranks = table.average_ranks
     baseline = table.baselines[0]
     # ">=": a method that equals a baseline is not better.
-    worse = [name for name in table.rivals if ranks[name] >= ranks[baseline]]
+    worse = [name for name in table.non_baselines if ranks[name] >= ranks[baseline]]
     verdict = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
     return f"The best baseline, {baseline}, has average rank {ranks[baseline]:.2f}; {verdict}."
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, Self
 
@@ -18,7 +17,6 @@ from ldlearn.evaluation import (
     Results,
     Task,
     best_baselines,
-    bonferroni_dunn,
     costs,
     difference,
     nemenyi,
@@ -110,12 +108,12 @@ class CriticalDifferenceDisplay(Display):
         metric: str,
         *,
         task: Task = "prediction",
-        control: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Test and draw the mean scores of the methods that have one on every data set.
 
-        Methods trained on true distributions do not compete.
+        All pairs are compared by Nemenyi's test. Methods trained on true distributions do not
+        compete.
 
         Parameters
         ----------
@@ -124,9 +122,6 @@ class CriticalDifferenceDisplay(Display):
         metric : str
             A key of `ldlearn.metrics.METRICS`.
         task : {"recovery", "prediction"}
-        control : str, optional
-            Compare this method with the others by Bonferroni-Dunn; without it, all pairs by
-            Nemenyi.
         ax : matplotlib Axes, optional
 
         Returns
@@ -136,8 +131,7 @@ class CriticalDifferenceDisplay(Display):
         table = Results.from_records(records).table(task, get_metric(metric))
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
-        test = nemenyi if control is None else partial(bonferroni_dunn, control=control)
-        result = test(
+        result = nemenyi(
             table.ranking.values,
             greater_is_better=table.metric.greater_is_better,
             methods=table.ranking.methods,
@@ -161,13 +155,14 @@ class CriticalDifferenceDisplay(Display):
         if self.result.critical_difference is not None:
             self._draw_critical_difference(ax, self.result.critical_difference, low, high)
         self.bars_ = []
-        look: Any = {
-            "color": PALETTE[0],
-            "linewidth": 3.2,
-            "solid_capstyle": "round",
-        }
         for start, end, y in self._bars:
-            self.bars_ += ax.plot([start, end], [y, y], **look)
+            self.bars_ += ax.plot(
+                [start, end],
+                [y, y],
+                color=PALETTE[0],
+                linewidth=3.2,
+                solid_capstyle="round",
+            )
         self._draw_names(ax)
 
     def _draw_critical_difference(self, ax: Axes, limit: float, low: int, high: int) -> None:
@@ -210,13 +205,6 @@ class CriticalDifferenceDisplay(Display):
         gap = "\N{NO-BREAK SPACE}"
         left, right = ax.get_xlim()
         ordered = self.result.methods_by_rank
-        # The first of the three points of a line, on the axis, is marked.
-        look: Any = {
-            "linewidth": 0.8,
-            "marker": "o",
-            "markersize": 3.2,
-            "markevery": [0],
-        }
         self.names_ = {}
         for place, method in enumerate(ordered):
             rank = self.result.average_ranks[method]
@@ -238,7 +226,16 @@ class CriticalDifferenceDisplay(Display):
                 options["color"] = MUTED
             if method == self.result.control:
                 options["fontweight"] = "bold"
-            ax.plot([rank, rank, edge], [0, y, y], color=options["color"], **look)
+            # The first of the three points of the line, on the axis, is marked.
+            ax.plot(
+                [rank, rank, edge],
+                [0, y, y],
+                color=options["color"],
+                linewidth=0.8,
+                marker="o",
+                markersize=3.2,
+                markevery=[0],
+            )
             self.names_[method] = put_text(ax, edge, y, text, **options)
 
 
@@ -309,7 +306,7 @@ class DifferencesDisplay(Display):
         if table is None or not table.baselines:
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
         if methods is None:
-            methods = table.rivals
+            methods = table.non_baselines
         baselines = best_baselines(table)
         found: dict[str, Any] = {}
         for dataset, baseline in baselines.items():

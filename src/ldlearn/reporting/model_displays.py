@@ -544,19 +544,15 @@ class ReliabilityDisplay(Display):
             linewidth=0.9,
             linestyle="--",
         )
-        look: Any = {
-            "marker": "o",
-            "markersize": 4.5,
-            "linewidth": 1.6,
-            "elinewidth": 1.0,
-        }
-        error = 2 * self.error  # about 95 per cent
         drawn = ax.errorbar(
             self.predicted,
             self.true,
-            error,
+            2 * self.error,  # about 95 per cent
             color=color,
-            **look,
+            marker="o",
+            markersize=4.5,
+            linewidth=1.6,
+            elinewidth=1.0,
         )
         self.line_ = drawn.lines[0]
         text = f"calibration error {self.calibration_error:.3f}"

@@ -199,8 +199,8 @@ class Report:
         for (task, metric), conclusion in self.conclusions.items():
             table = self.tables[task, metric]
             # Only the twelve best methods and the subject of the plan: more would not be readable.
-            names = table.rivals[:12]
-            if self.results.subject in table.rivals[12:]:
+            names = table.non_baselines[:12]
+            if self.results.subject in table.non_baselines[12:]:
                 names.append(self.results.subject)
             if table.baselines and names:
                 found[f"differences-{task}-{metric}"] = displays.DifferencesDisplay.from_records(

@@ -129,11 +129,13 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
 def add_legend(to: Axes | Figure | SubFigure, handles: Mapping[str, Any], **options: Any) -> None:
     """A legend that also shows names that begin with an underscore, unlike matplotlib's."""
     labels = ["-"] * len(handles)
-    look: Any = {
-        "frameon": False,
-        "fontsize": SMALL,
-        "labelcolor": INK,
-    }
-    box = to.legend(list(handles.values()), labels, **look, **options)
+    box = to.legend(
+        list(handles.values()),
+        labels,
+        frameon=False,
+        fontsize=SMALL,
+        labelcolor=INK,
+        **options,
+    )
     for text, name in zip(box.get_texts(), handles, strict=True):
         text.set(text=strip_control_chars(name), **_VERBATIM)

@@ -1,5 +1,4 @@
-"""Intervals, posterior approximations, conformal prediction, and rows far from the training
-rows."""
+"""Intervals, posterior approximations, conformal prediction, and leverage of new rows."""
 
 from ldlearn.uncertainty.conformal import ConformalIntervals, conformal_intervals
 

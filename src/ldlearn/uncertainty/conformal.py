@@ -1,5 +1,4 @@
-"""Split conformal prediction for any estimator with ``predict``, if the true degrees of some rows
-are known."""
+"""Split conformal prediction for any estimator, from rows with true degrees."""
 
 import math
 from typing import Any, Self
@@ -18,8 +17,7 @@ from ldlearn.uncertainty.vote_intervals import Bounds
 
 
 class ConformalIntervals(BaseEstimator):
-    """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true
-    degrees.
+    """Intervals around predicted degrees, calibrated on rows with true degrees.
 
     Split conformal prediction: if calibration rows and new rows are exchangeable, and the estimator
     was not fitted on the calibration rows, the intervals of a label contain its true degree with a

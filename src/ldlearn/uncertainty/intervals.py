@@ -7,11 +7,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base.output import wrap_output
-from ldlearn.core.simplex import Array, Indices, Mask, take_rows
+from ldlearn.core.row_groups import hash_rows
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.centred_matrix import CentredMatrix
@@ -30,8 +31,8 @@ _MAX_LABELS = 200
 class _TrainingRows:
     """The rows of a fit, kept in memory until the posterior is computed from them.
 
-    X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect
-    later changes.
+    X and the sample weights may be the caller's own arrays: the checksum of some rows is kept, to
+    detect later changes.
     """
 
     X: Any
@@ -40,28 +41,26 @@ class _TrainingRows:
     reduced: CentredMatrix | None
     offset: float | Array  # known part of ln(lambda) of each row
     groups: Indices | None
-    copied_X: Any
-    copied_weights: Any
+    checksum: NDArray[np.uint64]
 
     def is_unchanged(self) -> bool:
         """Whether the arrays are those of the fit, judged by some of their rows."""
-        X, weights = _copy_some_rows(self.X, self.labels)
-        if sparse.issparse(X):
-            same_X = (self.copied_X != X).nnz == 0
-        else:
-            same_X = np.array_equal(X, self.copied_X)
-        return bool(same_X and np.array_equal(weights, self.copied_weights))
+        return np.array_equal(_checksum(self.X, self.labels), self.checksum)
 
 
-def _copy_some_rows(X: Any, labels: RowTargets) -> tuple[Any, Any]:
+def _checksum(X: Any, labels: RowTargets) -> NDArray[np.uint64]:
+    """Keys of about 200 rows and of their sample weights."""
     rows = np.arange(0, X.shape[0], -(-X.shape[0] // 200))
-    return X[rows], take_rows(labels.sample_weight, rows)
+    weights = labels.take(rows).row_weights()
+    return np.concatenate([hash_rows(X[rows]), hash_rows(weights[:, None])])
 
 
 @dataclass(frozen=True)
 class PosteriorState:
-    """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number
-    of rows."""
+    """What intervals and `far_from_training` need.
+
+    It has about n_features^2 numbers, whatever the number of rows.
+    """
 
     learned = {
         "posterior": "VotePosterior | None",
@@ -114,8 +113,8 @@ class IntervalMixin:
         groups: Indices | None = None,
     ) -> None:
         reduced = None if features.original is features else features
-        copies = _copy_some_rows(X, labels)
-        self._training_rows = _TrainingRows(X, labels, reduced, offset, groups, *copies)
+        checksum = _checksum(X, labels)
+        self._training_rows = _TrainingRows(X, labels, reduced, offset, groups, checksum)
         self._posterior_state = None
 
     @wrap_output
@@ -178,9 +177,9 @@ class IntervalMixin:
         overdispersed votes are, the more these shares vary. Overdispersion cannot be estimated from
         0/1 labels alone, but with the number of raters; without it, votes are assumed to be
         slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the row.
-        Without numbers of raters these are assumed to be Dirichlet distributed around ``enhance(X,
-        y)`` with concentration ``kappa_ + n_votes_``; with them, intervals are those of
-        ``predict_interval``.
+        Without numbers of raters these are assumed to be Dirichlet distributed around
+        ``enhance(X, y)`` with concentration ``kappa_ + n_votes_``; with them, intervals are those
+        of ``predict_interval``.
 
         Parameters
         ----------
@@ -223,8 +222,7 @@ class IntervalMixin:
         return self.compute_posterior().leverage.is_far(features, level)
 
     def _find_concentration(self, n_raters: Any) -> float | None:
-        """Concentration of the votes of a row with this number of raters; None if the number is
-        None."""
+        """Concentration of the votes of a row with this number of raters, or None."""
         check_is_fitted(self)
         if n_raters is None:
             return None
@@ -312,7 +310,6 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def _extend_to_point(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
-    """Extend intervals to the point estimate, which may be that of another model than the vote
-    model."""
+    """Extend intervals to the point estimate, which may be that of another model."""
     lower, upper = bounds
     return np.minimum(lower, point).astype(dtype), np.maximum(upper, point).astype(dtype)

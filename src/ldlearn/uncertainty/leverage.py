@@ -47,7 +47,7 @@ class LeverageModel:
     def from_features(cls, features: CentredMatrix) -> Self:
         """Compute the model of training rows."""
         # A direction without spread has the ridge instead: 1 % of the mean spread.
-        ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
+        ridge = max(0.01 * features.spread.mean(), np.finfo(float).tiny)
         scale, basis, scatter, identity = features.spectrum(ridge)
         if basis is not None:
             basis = basis.astype(np.float32)
@@ -67,6 +67,5 @@ class LeverageModel:
         return found
 
     def is_far(self, X: Any, level: float) -> Mask:
-        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training
-        rows."""
+        """Whether the leverage of each row exceeds the quantile ``level`` of the training rows."""
         return self.distance(X) > np.quantile(self.distances, level)

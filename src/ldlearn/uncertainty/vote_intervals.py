@@ -1,7 +1,7 @@
-"""Credible intervals of degrees from the posterior distribution of a vote regression, which
-`vote_posterior` computes.
+"""Credible intervals of degrees from the posterior distribution of a vote regression.
 
-In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
+`vote_posterior` computes that distribution. In short comments n, m and c are n_samples, n_features
+and n_labels; scores are logits.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +22,10 @@ from ldlearn.uncertainty.vote_misfit import Misfit
 
 Bounds = tuple[Array, Array]
 _SMALLEST = 1e-12  # value of 1 - p, and of an expected number of votes
+# lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this
+# assumption the empirical coverage at nominal 90 % is 85 to 95 % for simulated votes of 5 and 20
+# raters, but 80 % for those of 20 raters who agree much (docs/research/coverage.md).
+_DEFAULT_OVERDISPERSION = 0.3
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class KroneckerCovariance:
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
         return V + self.intercept
 
-    def times(self, factor: float) -> Self:
+    def scaled_by(self, factor: float) -> Self:
         """A multiple of the covariance."""
         return replace(
             self,
@@ -91,7 +95,7 @@ class FullCovariance:
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
         return np.einsum("njkl,nk->njl", half, rows, optimize=True)
 
-    def times(self, factor: float) -> Self:
+    def scaled_by(self, factor: float) -> Self:
         """A multiple of the covariance."""
         return replace(self, matrix=self.matrix * self.matrix.dtype.type(factor))
 
@@ -103,11 +107,10 @@ class FullCovariance:
 
 @dataclass(frozen=True)
 class VotePosterior:
-    """Posterior distribution of the coefficients of a vote regression, for one or two link
-    functions.
+    """Posterior distribution of the coefficients of a vote regression, for its links.
 
-    Computed by `vote_posterior`. It has about n_features^2 numbers, whatever the number of rows, so
-    that a model file can hold it.
+    There are one or two link functions. `vote_posterior` computes it. It has about n_features^2
+    numbers, whatever the number of rows, so that a model file can hold it.
     """
 
     learned = {
@@ -137,11 +140,10 @@ class VotePosterior:
     misfit: Misfit
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
-        """Concentration of the votes of a row, given the number of raters: see
-        `find_concentration`."""
+        """Concentration of the votes of a row, see `find_concentration`."""
         log_votes = log_expected_votes(np.log(self.degree_quantiles), self.fixed_raters[0])[0]
         positive = -np.expm1(-np.exp(self.log_rates[0] + offset + log_votes))
-        return find_concentration(self.degree_quantiles, float(positive.mean()), n_raters)
+        return find_concentration(self.degree_quantiles, positive.mean(), n_raters)
 
     def degree_intervals(
         self, X: Any, coverage: float, concentration: float | None = None
@@ -166,7 +168,7 @@ class VotePosterior:
                 "use ConformalIntervals, if some true degrees are known."
             )
         row_variance = 0.0 if concentration is None else 1.0 / concentration
-        find_bounds = _normal_bounds if concentration is None else _beta_bounds
+        find_bounds = _normal_bounds if concentration is None else _beta_bounds_from_log_odds
         bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             P_links = np.exp([log_softmax(Z) for Z in self._scores(centred)])
@@ -211,7 +213,7 @@ class VotePosterior:
             spread = links[0].variance_of_votes() + of_scores
             odds = np.stack([link.log_odds() for link in links])
             centre, variance = self._average_links(odds, spread)
-            bounds[:, rows] = _beta_bounds(centre, variance, coverage)
+            bounds[:, rows] = _beta_bounds_from_log_odds(centre, variance, coverage)
         # The only possible label of a row has degree 1, a negative label 0.
         bounds[:, ~possible] = 0.0
         bounds[:, possible & (possible.sum(axis=1, keepdims=True) == 1)] = 1.0
@@ -291,25 +293,23 @@ def _normal_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
     return expit(centre - reach), expit(centre + reach)
 
 
-def _beta_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
-    """Quantiles of degrees with a Beta distribution, which is skewed if votes are few and may lie
-    near 0 or 1.
+def _beta_bounds_from_log_odds(centre: Array, variance: Array, coverage: float) -> Bounds:
+    """Quantiles of Beta distributions, given the mean and variance of the log-odds of degrees.
 
-    Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta
-    distribution of a and b, with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the
-    relative variances of v and w, is the linear approximation of the variance of its log-odds: ``1
-    / ((a + b) m (1 - m))``.
+    A Beta distribution is skewed if votes are few, and may lie near 0 or 1. Let ``v / (v + w)`` be
+    a share, v and w gamma variables of shapes a and b. It has the Beta distribution of a and b,
+    with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the relative variances of v and w,
+    is the linear approximation of the variance of its log-odds: ``1 / ((a + b) m (1 - m))``.
     """
     m = np.clip(expit(centre), _SMALLEST, 1.0 - _SMALLEST)
     return beta_bounds(m, 1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), coverage)
 
 
 def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
-    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and
-    concentration.
+    """Quantiles of Beta distributions with this mean and concentration.
 
-    A lower bound below 0.01 is 0: such a degree counts as 0 (see `binarize`), and small quantiles
-    are sensitive to errors of the mean.
+    They are the marginals of a Dirichlet distribution. A lower bound below 0.01 is 0: such a degree
+    counts as 0 (see `binarize`), and small quantiles are sensitive to errors of the mean.
     """
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
@@ -318,12 +318,6 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> B
     b = size * (1.0 - m)
     lower = betaincinv(a, b, tail)
     return np.where(lower < 0.01, 0.0, lower), betaincinv(a, b, 1.0 - tail)
-
-
-# lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this
-# assumption the empirical coverage at nominal 90 % is 85 to 95 % for simulated votes of 5 and 20
-# raters, but 80 % for those of 20 raters who agree much (docs/research/coverage.md).
-_DEFAULT_OVERDISPERSION = 0.3
 
 
 def _probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> Array:
@@ -346,8 +340,9 @@ def _probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> 
 
 
 def find_concentration(P: Array, positive: float, n_raters: float) -> float:
-    """The kappa for which the expected frequency of positive labels is the observed one; infinite
-    if it is too large.
+    """The kappa for which the expected frequency of positive labels is the observed one.
+
+    It is infinite if it is too large.
 
     Parameters
     ----------
@@ -361,7 +356,7 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
 
     def excess(log_concentration: float) -> float:
         no_vote = _probability_of_no_vote(P, n_raters, np.exp(log_concentration))
-        return positive - 1.0 + float(no_vote.mean())
+        return positive - 1.0 + no_vote.mean()
 
     # Beyond these hardly anything changes.
     lowest = 1e-2
@@ -374,12 +369,12 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
 
 
 def _excess_variance(rate: Array, concentration: float | None) -> Array:
-    """Variance of the shares of votes over that of Poisson votes with the same probability of a
-    positive label.
+    """Variance of the shares of votes over that of Poisson votes.
 
-    With ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean ``m = p lambda
-    (exp(s) - 1) / s`` and variance ``m exp(s)``; variance over squared mean is ``s / (1 -
-    exp(-s))`` times ``1 / (lambda p)``.
+    Both have the same probability of a positive label. With
+    ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean
+    ``m = p lambda (exp(s) - 1) / s`` and variance ``m exp(s)``; variance over squared mean is
+    ``s / (1 - exp(-s))`` times ``1 / (lambda p)``.
 
     Parameters
     ----------

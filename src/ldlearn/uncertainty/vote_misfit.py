@@ -1,5 +1,4 @@
-"""Tests of what intervals of p(x) assume: linear scores, equally many raters of each row,
-independent rows."""
+"""Tests of the assumptions of intervals: linear scores, equal raters, independent rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from ldlearn.core.votes import log_expected_votes, vote_slopes
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.linear_predictor import centred_blocks
+from ldlearn.solvers.spd import unit_diagonal_scale
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 VoteRows = dict[str, Any]  # Y, observed and offset of rows, by the names of `vote_regression`
@@ -30,8 +30,10 @@ _CRITICAL_Z = 2.33  # benchmarks/intervals.py has the rates of false alarms and 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Evidence against the vote model as z-scores: about standard normal, or smaller, if the
-    assumption holds."""
+    """Evidence against the vote model, as z-scores.
+
+    They are about standard normal, or smaller, if the assumption holds.
+    """
 
     learned = {
         "nonlinear": "float",
@@ -83,11 +85,11 @@ def measure_misfit(
     ----------
     features : CentredMatrix
     fit : VoteFit
-        Of all rows.
+        The fit on all rows.
     labels : dict
-        Of all rows: Y, observed and offset, as for `vote_regression`.
+        Y, observed and offset of all rows, as for `vote_regression`.
     l2, fixed_raters
-        Of the fit.
+        Penalty and link of the fit.
     groups : ndarray of int or None
         Which rows belong together; None tests whether any do.
     unmapped : CentredMatrix
@@ -113,8 +115,7 @@ def measure_misfit(
 def vote_residuals(
     Z: Array, log_rate: float, labels: VoteRows, fixed_raters: bool
 ) -> tuple[Array, Array]:
-    """Derivatives of the log-likelihood of each row in its scores Z, and labels minus their
-    probabilities."""
+    """Gradients of row log-likelihoods in the scores Z, and labels minus probabilities."""
     logP = log_softmax(Z)
     theta, dtheta, _ = log_expected_votes(logP, fixed_raters)
     theta = theta + np.reshape(log_rate + labels["offset"], (-1, 1))
@@ -144,12 +145,12 @@ def _test_linearity(
     groups: Indices | None,
     unmapped: CentredMatrix,
 ) -> float:
-    """Whether the residuals of held-out rows resemble those of training rows that a kernel says are
-    similar.
+    """Whether residuals of held-out rows resemble those of similar training rows.
 
-    Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part
-    that a gradient step from the training rows adds to the scores. The kernel is orthogonal to the
-    features, so that shrunken coefficients are not taken for a lack of fit.
+    Similarity is that of a kernel. Up to a factor this is the derivative of the held-out
+    likelihood, at 0, in the non-linear part that a gradient step from the training rows adds to the
+    scores. The kernel is orthogonal to the features, so that shrunken coefficients are not taken
+    for a lack of fit.
     """
     rows = unmapped.sample_rows(_MAX_ROWS)
     sample = features.subset(rows)
@@ -178,19 +179,17 @@ def _test_linearity(
         in_group = sparse.csr_array((weights, (groups, np.arange(sample.n))))
         pairs = in_group @ pairs @ in_group.T
         weights = np.ones(len(pairs))
-    variance = 2.0 * float(weights @ pairs**2 @ weights)  # every pair is there twice
-    return float(weights @ pairs @ weights) / float(np.sqrt(variance)) if variance > 0.0 else 0.0
+    variance = 2.0 * (weights @ pairs**2 @ weights)  # every pair is there twice
+    return float(weights @ pairs @ weights / np.sqrt(variance)) if variance > 0.0 else 0.0
 
 
 def _nonlinear_kernel(features: CentredMatrix) -> Array:
-    """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the
-    same size.
+    """Similarity of pairs of rows by three kernels without their linear parts.
 
-    They are sensitive to functions of several features, to odd ones among them, and to curves of
-    single features.
+    It is their sum, after each kernel is scaled to the same size. The kernels are sensitive to
+    functions of several features, to odd ones among them, and to curves of single features.
     """
-    deviations = np.sqrt(features.spread / features.total)
-    scale = np.where(deviations > 0.0, 1.0 / positive_or_one(deviations), 0.0)
+    scale = unit_diagonal_scale(features.spread / features.total)
     blocks = centred_blocks(features.X, features.mean, features.m)
     X = np.concatenate([centred * scale for _, centred in blocks])
     distances = squared_distances(X, X)
@@ -198,7 +197,7 @@ def _nonlinear_kernel(features: CentredMatrix) -> Array:
     directions = X / positive_or_one(lengths)
     curves = np.column_stack([np.abs(X), np.tanh(2.0 * X)])
     kernels = (
-        np.exp(distances * (-4.0 / (float(distances.mean()) or 1.0))),
+        np.exp(distances * (-4.0 / (distances.mean() or 1.0))),
         (directions @ directions.T) ** 3,
         curves @ curves.T,
     )
@@ -208,12 +207,12 @@ def _nonlinear_kernel(features: CentredMatrix) -> Array:
         half = kernel - linear @ (linear.T @ kernel)
         residual = half - (half @ linear) @ linear.T
         np.fill_diagonal(residual, 0.0)
-        total += residual / max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
+        total += residual / max(np.linalg.norm(residual), np.finfo(float).tiny)
     return total
 
 
 def _z_score(values: Array, weights: SampleWeight | None = None) -> float:
     """The sum of independent numbers of mean 0 over its standard deviation."""
     weights = row_weights(values, weights)
-    deviation = float(np.sqrt(weights @ values**2))
-    return float(weights @ values) / deviation if deviation > 0.0 else 0.0
+    deviation = np.sqrt(weights @ values**2)
+    return float(weights @ values / deviation) if deviation > 0.0 else 0.0

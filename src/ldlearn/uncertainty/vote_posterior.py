@@ -113,7 +113,7 @@ def vote_posterior(
         covariance = information.row_space_covariance(features, penalty)
     else:
         covariance = information.kronecker_covariance(features, penalty)
-    covariance = covariance.times(design_effect)
+    covariance = covariance.scaled_by(design_effect)
     score_variance = _mean_score_variance(covariance, features.original, rows, Y.shape[1])
     entry_weights = label_weights(sample.sample_weight, part["observed"])
     if entry_weights is not None:
@@ -163,11 +163,10 @@ def _sample_groups(groups: Indices) -> Indices:
 def _design_effect(
     information: _Information, fit: VoteFit, labels: VoteRows, groups: Indices, l2: float
 ) -> float:
-    """Variance of the coefficients if rows of a group are dependent, over that if all rows are
-    independent; at least 1.
+    """Variance of the coefficients if rows of a group are dependent, over that if they are not.
 
-    The trace of the sandwich covariance over groups and of that over rows, in the metric of the
-    posterior.
+    It is the trace of the sandwich covariance over groups divided by that over rows, in the metric
+    of the posterior, and at least 1.
     """
     features = information.features
     column, basis, _, _ = features.spectrum(ridge=2.0 * l2 * labels["Y"].shape[1])
@@ -214,27 +213,27 @@ def _negative_log_evidence(
     scale: float,
     design_effect: float = 1.0,
 ) -> float:
-    """Negative log-evidence of a link, up to a constant: loss plus half the log-determinant of the
-    Hessian matrix.
+    """Negative log-evidence of a link, up to a constant.
 
-    If every row has a positive label, the likelihood is conditional on that.
+    It is the loss plus half the log-determinant of the Hessian matrix. If every row has a positive
+    label, the likelihood is conditional on that.
     """
     information = _Information.from_fit(some, fit, fixed_raters, part)
     curvature, prior, _, _ = information.curvature(some, l2)
     loss = fit.loss
     if part["Y"].any(axis=1).all():
         any_vote = np.log(-np.expm1(-information.votes.sum(axis=1)))
-        loss += scale * float(any_vote @ row_weights(any_vote, some.sample_weight))
+        loss += scale * (any_vote @ row_weights(any_vote, some.sample_weight))
     eigenvalues = np.maximum(scale * curvature + prior, np.finfo(float).tiny)
-    return loss / design_effect + 0.5 * float(np.log(eigenvalues).sum())
+    return loss / design_effect + 0.5 * np.log(eigenvalues).sum()
 
 
 @dataclass(frozen=True)
 class _Information:
-    """Information of each row about its scores, ``sum_j f_j (e_j - p)(e_j - p)' - u (diag(p) - p
-    p')``, and ln(lambda).
+    """Information of each row about its scores and ln(lambda).
 
-    Expected (Fisher information, u = 0) or, if ``observed``, the second derivative of the loss.
+    For the scores it is ``sum_j f_j (e_j - p)(e_j - p)' - u (diag(p) - p p')``. Expected (Fisher
+    information, u = 0) or, if ``observed``, the second derivative of the loss.
     """
 
     features: CentredMatrix
@@ -290,8 +289,11 @@ class _Information:
         return np.maximum(values, 0.0), directions
 
     def curvature(self, features: CentredMatrix, l2: float) -> tuple[Array, Array, Array, Array]:
-        """Second derivatives of the loss and of the penalty in the coefficients of `spectrum` and
-        `label_directions`, as if every row had the same information; and the latter."""
+        """Second derivatives of the loss and of the penalty, and the `label_directions`.
+
+        The derivatives are those in the coefficients of `spectrum` and `label_directions`, as if
+        every row had the same information.
+        """
         values, directions = self.label_directions()
         spectrum = features.spectrum(ridge=2.0 * l2 * len(values))
         prior = 2.0 * l2 * spectrum.identity[:, None]
@@ -311,8 +313,10 @@ class _Information:
         )
 
     def row_space_covariance(self, rows: RowSpace, l2: float) -> KroneckerCovariance:
-        """The same in the span of the rows; outside of it coefficients have the variance of the
-        prior."""
+        """The covariance in the span of the rows.
+
+        Outside of it coefficients have the variance of the prior.
+        """
         values, directions = self.label_directions()
         k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original.m))
         curvature = np.outer(rows.spread[-k:], values)
@@ -332,8 +336,7 @@ class _Information:
         return inverse[:-1, :-1] * features.fit_intercept
 
     def full_covariance(self, l2: float, scale: float) -> FullCovariance:
-        """Covariance of the coefficients if all rows have ``scale`` times the information of these
-        rows."""
+        """Covariance of the coefficients if all rows have ``scale`` times this information."""
         m = self.features.m
         c = self.P.shape[1]
         H = np.empty((m + 1, c, m + 1, c))
@@ -367,7 +370,7 @@ class _Information:
         # The observed information of a sample may be indefinite: no variance is larger than that of
         # the prior.
         vectors = unit[:, None] * vectors
-        matrix = (vectors / np.maximum(values, min(1.0, float(values.max())))) @ vectors.T
+        matrix = (vectors / np.maximum(values, min(1.0, values.max()))) @ vectors.T
         variances = np.diag(matrix)
         if variances.min() > 1e-30 and variances.max() < 1e30:  # the range of single precision
             matrix = matrix.astype(np.float32)
@@ -377,12 +380,14 @@ class _Information:
 def _improve_penalty(
     information: _Information, fit: VoteFit, l2: float, first: float, design_effect: float
 ) -> float:
-    """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of
-    coefficients."""
+    """A step towards the largest evidence.
+
+    There ``2 l2 |W|^2`` is the effective number of coefficients.
+    """
     curvature, prior, _, _ = information.curvature(information.features, l2)
     shares = curvature / np.maximum(curvature + prior, np.finfo(float).tiny)
-    determined = design_effect * float(shares.sum())
-    size = 2.0 * float(np.sum(fit.coef**2))
+    determined = design_effect * shares.sum()
+    size = 2.0 * np.sum(fit.coef**2)
     most = 1e4 * first
     if determined >= most * size:
         return most
