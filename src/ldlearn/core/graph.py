@@ -17,8 +17,7 @@ from ldlearn.exceptions import InputError
 
 
 def clone_for_arrays(transformer: Any) -> Any:
-    """A clone that returns arrays or sparse matrices even if the transformer is configured to
-    return data frames.
+    """A clone that returns arrays or sparse matrices, even if configured to return data frames.
 
     Steps of a pipeline before the last keep their configuration: later steps may select columns by
     name.
@@ -49,8 +48,10 @@ def common_offsets(X: Any) -> Array:
 
 
 def subtract_offsets(X: Any, offsets: Array) -> Any:
-    """``X - offsets`` in the precision of X, since large offsets cause cancellation where ``|x|^2``
-    is used."""
+    """``X - offsets`` in the precision of X.
+
+    Large offsets cause cancellation where ``|x|^2`` is used.
+    """
     return without_offsets(X, offsets).astype(X.dtype, copy=False)
 
 
@@ -81,8 +82,7 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
 
 
 class _TransformedNeighbors(NamedTuple):
-    """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's
-    convention.
+    """Neighbours by a transformer that yields scikit-learn's sparse graph of distances.
 
     Parameters
     ----------
@@ -211,8 +211,7 @@ def neighbors_of_rows(index: NearestNeighbors, X: Any) -> _DistancesAndIndices:
 
 
 def bandwidth(distances: Array, sigma: float | str) -> float:
-    """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest
-    neighbours.
+    """Resolve ``sigma``: a number, or the "median" or "mean" distance to the nearest neighbours.
 
     If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used,
     so that the width always has the unit of X.
@@ -314,8 +313,7 @@ def neighbor_graph(
 
 
 def _fit_transformer(neighbors: Any, X: Any) -> tuple[Any, Any]:
-    """A fitted clone of the transformer and the graph it yields; raises InputError if that
-    fails."""
+    """Fit a clone of the transformer; return it and its graph, or raise InputError."""
     try:
         transformer = clone_for_arrays(neighbors)
     except TypeError as error:

@@ -1,5 +1,4 @@
-"""Gaussian kernels whose width is the mean distance between rows, and feature maps of linear
-predictors."""
+"""Gaussian kernels with the mean distance of rows as width; feature maps of linear predictors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +14,9 @@ from ldlearn.core.simplex import Array, row_weights
 
 
 def squared_distances(X: Array, Z: Array) -> Array:
-    """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first to
-    avoid cancellation.
+    """Squared distances ``|x - z|^2`` of the rows of X from those of Z, by inner products.
+
+    Centre the rows first to avoid cancellation.
 
     Examples
     --------
@@ -63,12 +63,11 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
 
 
 def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> Array:
-    """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z (of X
-    itself if None).
+    """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z.
 
-    The array is dense; if it does not fit into memory, MemoryError is raised before it is
-    allocated. Width 0 (the mean distance of identical rows) gives the limit: 1 for equal rows,
-    otherwise 0.
+    By default Z is X. The array is dense; if it does not fit into memory, MemoryError is raised
+    before it is allocated. Width 0 (the mean distance of identical rows) gives the limit: 1 for
+    equal rows, otherwise 0.
 
     Examples
     --------
@@ -111,15 +110,16 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
 
 
 def _subtract_mean(X: Array, reference: Array) -> Array:
-    """X minus the mean of the reference: distances stay the same, and large offsets cause no
-    cancellation."""
+    """X minus the mean of the reference, so that large offsets cause no cancellation.
+
+    Distances stay the same.
+    """
     mean = np.mean(reference, axis=0, dtype=np.float64)
     return np.asarray(X, dtype=np.float64) - mean
 
 
 def make_feature_map(feature_map: Any, X: Any) -> Any:
-    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features
-    themselves.
+    """The unfitted transformer that ``feature_map`` asks for; None for the features themselves.
 
     "rbf" draws rows with a fixed seed: the same rows give the same map.
     """

@@ -1,5 +1,4 @@
-"""Logical labels: computed or sampled from label distributions, and stored by their positive
-entries."""
+"""Logical labels, computed or sampled from label distributions."""
 
 from numbers import Integral
 from typing import Any
@@ -85,8 +84,7 @@ def binarize(
 
 
 def draw_labels(D: Array, n_draws: int, rng: Any) -> Array:
-    """Sample counts of the pairs (row i, label j) in ``n_draws`` draws with probabilities ``d_ij /
-    n``.
+    """Counts of the pairs (row i, label j) in ``n_draws`` draws with probabilities ``d_ij / n``.
 
     Equivalent to drawing ``n_draws`` times a row uniformly and then one of its labels, by one
     multinomial draw.

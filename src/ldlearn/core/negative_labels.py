@@ -1,5 +1,4 @@
-"""Negative labels that mean less instead of none: how much a row's 0/1 labels count against its
-features."""
+"""Negative labels that mean less instead of none: weighing a row's 0/1 labels and its features."""
 
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import positive_rates

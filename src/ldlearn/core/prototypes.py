@@ -17,8 +17,9 @@ from ldlearn.core.simplex import (
 
 
 def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
-    """Mean of the purest rows of every label: the rows with this label and the fewest positive
-    labels.
+    """Mean of the purest rows of every label.
+
+    The purest rows of a label have this label and the fewest positive labels.
 
     Parameters
     ----------
@@ -46,8 +47,10 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
 
 
 def fewest_positives(Y: Mask) -> Indices:
-    """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has
-    no row."""
+    """For each label, the smallest number of positive labels among its rows.
+
+    The number is n_labels + 1 for a label without rows.
+    """
     too_many = Y.shape[1] + 1
     counts = np.where(Y, Y.sum(axis=1)[:, None], too_many)
     return counts.min(axis=0, initial=too_many)
@@ -59,8 +62,7 @@ def prototype_sums(
     fewest: Indices,
     weights: SampleWeight | None = None,
 ) -> tuple[Array, Array]:
-    """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive
-    labels."""
+    """Weighted sum and number of the rows of each label with ``fewest`` positive labels."""
     is_purest = Y & (Y.sum(axis=1)[:, None] == fewest)
     weighted = is_purest * row_weights(Y, weights)[:, None]
     return (X.T @ weighted).T, weighted.sum(axis=0)

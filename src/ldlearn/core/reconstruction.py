@@ -61,8 +61,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
 
 
 def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
-    """v with ``C v = b`` on the support and 0 off it, and the entries whose sign or gradient is
-    wrong."""
+    """v with ``C v = b`` on the support and 0 off it, and where its sign or gradient is wrong."""
     both = support[:, :, None] & support[:, None, :]
     # The identity off the support, so that supports of all sizes form one stack of systems.
     identity = np.eye(C.shape[-1])
@@ -81,8 +80,7 @@ def _largest(A: Array) -> Array:
 
 
 def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_array:
-    r"""Weights, some perhaps negative, that best reconstruct each row from its nearest neighbours
-    (as in LLE).
+    r"""Weights of any sign that best reconstruct each row from its nearest neighbours (as in LLE).
 
     .. math::
 
@@ -126,15 +124,16 @@ def nearest_rows(X: Any, n_neighbors: int) -> Indices:
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
-    """``(I - W)' (I - W)``, so that ``tr(D' M D) = |D - W D|^2``; ``M 1 = 0`` when the rows of W
-    sum to one."""
+    """``M = (I - W)' (I - W)``, so that ``tr(D' M D) = |D - W D|^2``.
+
+    ``M 1 = 0`` when the rows of W sum to one.
+    """
     residual = sparse.eye_array(W.shape[0], format="csr") - W
     return sparse.csr_array(residual.T @ residual)
 
 
 def weights_to_csr(weights: Array, indices: Indices) -> sparse.csr_array:
-    """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n_samples,
-    n_samples)."""
+    """Weights (n, k) and indices of the neighbours as a sparse (n_samples, n_samples) matrix."""
     n, k = indices.shape
     pointers = np.arange(n + 1) * k
     entries = (weights.ravel(), indices.ravel(), pointers)
@@ -142,11 +141,10 @@ def weights_to_csr(weights: Array, indices: Indices) -> sparse.csr_array:
 
 
 def local_grams(X: Any, indices: Indices) -> Array:
-    """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i: shape (n,
-    k, k).
+    """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i.
 
-    Gram matrices of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is
-    that of ``[X, D]``.
+    The shape is (n, k, k). Gram matrices of several blocks of columns add up:
+    ``local_grams(X, N) + local_grams(D, N)`` is that of ``[X, D]``.
     """
     n, k = indices.shape
     grams = np.empty((n, k, k))
@@ -165,10 +163,9 @@ def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
 
 
 def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
-    """Minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C, all at once and
-    exactly.
+    """Exact minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C.
 
-    Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``.
+    All are computed at once. Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``.
 
     Parameters
     ----------

@@ -13,8 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def available_memory() -> int | None:
-    """Bytes of memory that this process can still allocate, or None if the system does not report
-    it."""
+    """Bytes of memory that this process can still allocate, or None if that is unknown."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             # Not MemFree: the system frees its caches on demand.
@@ -67,8 +66,7 @@ def thread_count() -> int:
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``[function(item) for item in items]``, computed in several threads with single-threaded
-    BLAS.
+    """``[function(item) for item in items]`` in several threads with single-threaded BLAS.
 
     Examples
     --------
@@ -104,8 +102,10 @@ def limit_blas_threads() -> Iterator[None]:
 
 @contextmanager
 def blas_threads() -> Iterator[None]:
-    """Context that restores the BLAS threads within `limit_blas_threads`, for operations on one
-    large matrix."""
+    """Context that restores the BLAS threads within `limit_blas_threads`.
+
+    It is meant for operations on one large matrix.
+    """
     # The limit is global: another thread than the main one could restore an outdated value.
     if _n_threads is None or threading.current_thread() is not threading.main_thread():
         yield
@@ -115,8 +115,9 @@ def blas_threads() -> Iterator[None]:
 
 
 def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[Item]) -> list[Any]:
-    """Elementwise sums of the sequences of numbers or new arrays that the function returns; arrays
-    are added in place.
+    """Elementwise sums of the sequences of numbers or new arrays that the function returns.
+
+    Arrays are added in place.
 
     Examples
     --------

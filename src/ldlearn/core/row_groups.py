@@ -14,11 +14,10 @@ Keys = NDArray[np.uint64]
 
 
 def hash_rows(X: Any) -> Keys:
-    """64-bit keys of rows: equal for equal rows, and different for others (but for one pair of rows
-    in 1e19).
+    """64-bit keys of rows, equal for equal rows and different for others.
 
-    They depend on nothing but the values: a dense and a sparse matrix of the same values have the
-    same keys, and 0.0 and -0.0 are equal.
+    Only one pair of different rows in 1e19 has equal keys. Keys depend on nothing but the values: a
+    dense and a sparse matrix of the same values have the same keys, and 0.0 and -0.0 are equal.
 
     Examples
     --------
@@ -49,8 +48,7 @@ def _hash_values(values: Any) -> Keys:
 
 
 def _mix_bits(bits: Keys) -> Keys:
-    """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of
-    SplitMix64."""
+    """SplitMix64's finalizer: a bijection that keeps 0, where every bit depends on every other."""
     bits = bits ^ (bits >> np.uint64(30))
     bits *= np.uint64(0xBF58476D1CE4E5B9)
     bits ^= bits >> np.uint64(27)
@@ -60,8 +58,9 @@ def _mix_bits(bits: Keys) -> Keys:
 
 
 def join_groups(*columns: ArrayLike) -> Groups:
-    """Groups of rows that are equal in one of the columns, directly or through other rows, in order
-    of appearance.
+    """Groups of rows that are equal in one of the columns, directly or through other rows.
+
+    They are numbered in order of appearance.
 
     Examples
     --------

@@ -1,5 +1,4 @@
-"""Numerically stable centring and scaling of features: column moments, offsets, standardised
-features."""
+"""Numerically stable centring and scaling of features: moments, offsets, standardisation."""
 
 import math
 from collections.abc import Iterator
@@ -91,8 +90,10 @@ def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
 
 
 def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
-    """Sum of the sample weights (the number of rows by default), and the weighted sum of each
-    column in float64."""
+    """Sum of the sample weights, and the weighted sum of each column in float64.
+
+    By default every row has weight 1.
+    """
     if weights is None:
         sums = X.sum(axis=0, dtype=np.float64)
         return float(X.shape[0]), np.asarray(sums).ravel()
@@ -202,19 +203,20 @@ def without_offsets(X: Any, offsets: Array) -> Any:
 
 
 class Scaling(NamedTuple):
-    """Centre and scale of each feature; a solver works on ``apply(X)``, the user gets ``undo(W,
-    b)``.
+    """Centre and scale of each feature.
 
-    For a model without a penalty this is only a change of coordinates, which affects the speed of
-    the solver but not the solution.
+    A solver works on ``apply(X)``, the user gets ``undo(W, b)``. For a model without a penalty this
+    is only a change of coordinates, which affects the speed of the solver but not the solution.
     """
 
     mean: Array
     scale: Array
 
     def apply(self, X: Any) -> Array:
-        """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero,
-        without centring)."""
+        """``(X - mean) / scale`` as a dense array.
+
+        A column that is constant (or zero, without centring) becomes exactly zero.
+        """
         scaled = (to_dense(X) - self.mean) / self.scale
         return scaled.astype(np.float64, copy=False)
 
@@ -225,11 +227,10 @@ class Scaling(NamedTuple):
 
 
 def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = None) -> Scaling:
-    """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is
-    False.
+    """Means and standard deviations of the columns.
 
-    Rows are weighted by ``weights``. A constant column gets an infinite scale, so that its
-    coefficients are 0.
+    If ``center`` is False, they are zeros and root mean squares. Rows are weighted by ``weights``.
+    A constant column gets an infinite scale, so that its coefficients are 0.
 
     Examples
     --------

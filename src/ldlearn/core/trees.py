@@ -189,8 +189,10 @@ class Trees:
         return scores
 
     def _contains(self, sets: Array, x: Array) -> NDArray[np.bool_]:
-        """Whether sets of categories contain numbers, which are rounded towards 0 as in
-        LightGBM."""
+        """Whether sets of categories contain numbers.
+
+        As in LightGBM, the numbers are rounded towards 0.
+        """
         whole = np.trunc(x)
         is_code = (whole >= 0) & (whole < 2**31)
         code = np.where(is_code, whole, 0).astype(np.intp)

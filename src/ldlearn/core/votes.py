@@ -1,8 +1,8 @@
-"""The vote model: a label is positive if it gets at least one vote; likelihood of 0/1 labels given
-expected votes.
+"""The vote model: a label is positive if it gets at least one vote.
 
 The votes of label j of a row are Poisson distributed with mean ``exp(theta_j)``, so that the label
-is positive with probability ``1 - exp(-exp(theta_j))``.
+is positive with probability ``1 - exp(-exp(theta_j))``. This module computes the likelihood of 0/1
+labels given expected votes.
 """
 
 import numpy as np
@@ -15,16 +15,14 @@ LARGEST_THETA = 50.0
 
 
 def competing_votes(Z: Array, log_rate: float | Array) -> Array:
-    """theta, the log of the expected votes, if ``exp(log_rate)`` votes are divided by a softmax of
-    Z."""
+    """Log of the expected votes, theta, if a softmax of Z divides ``exp(log_rate)`` votes."""
     return log_softmax(Z) + np.reshape(log_rate, (-1, 1))
 
 
 def log_expected_votes(
     logP: Array, fixed_raters: bool
 ) -> tuple[Array, Array | float, Array | float]:
-    """theta for one vote per row, and its first and second derivatives with respect to the log of
-    the degree.
+    """theta for one vote per row, and its first and second derivatives in the log of the degree.
 
     With a Poisson number of votes theta is ln p; with a fixed number lambda it is ln(-ln(1 - p)),
     because label j gets no vote with probability ``(1 - p)^lambda``.
@@ -40,8 +38,10 @@ def log_expected_votes(
 
 
 def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array | None:
-    """Sample weight of each label of a row, 0 where it is unknown, broadcastable to Y; None if all
-    are 1."""
+    """Sample weight of each label of a row, 0 where it is unknown; None if all are 1.
+
+    The weights can be broadcast to Y.
+    """
     if observed is None:
         return None if sample_weight is None else sample_weight[:, None]
     return observed * row_weights(observed, sample_weight)[:, None]
@@ -133,8 +133,7 @@ def vote_losses(theta: Array, Y: Array) -> Array:
 
 
 def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
-    """First and second derivatives of `vote_losses` with respect to theta; the second are
-    non-negative."""
+    """First and second (non-negative) derivatives of `vote_losses` with respect to theta."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # For very many votes exp overflows to infinity, and the ratio is 0 as it should be.
     with np.errstate(over="ignore"):

@@ -1,5 +1,4 @@
-"""Default penalty of a linear predictor, independent of the number and the units of the
-features."""
+"""Default penalty of a linear predictor, independent of the number and units of the features."""
 
 import warnings
 
@@ -20,12 +19,11 @@ class ScaleWarning(UserWarning):
 
 
 def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
-    """0.03 times the sum of the variances of the features: 0.03 n_features if they are
-    standardised.
+    """0.03 times the sum of the variances of the features.
 
-    Corresponds to a prior on W under which the variance of the logits does not depend on the number
-    and the units of the features. The objective is a sum over rows; empirically the best penalty
-    does not depend on their number.
+    That is 0.03 n_features if the features are standardised. It corresponds to a prior on W under
+    which the variance of the logits does not depend on the number and the units of the features.
+    The objective is a sum over rows; empirically the best penalty does not depend on their number.
 
     Rows farther from the medians of the features than 30 times the median distance do not count,
     and no variance counts for more than 1,000 times the median variance: one of either would make
@@ -63,8 +61,10 @@ def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
 
 
 def _squared_distances(features: CentredMatrix) -> Array:
-    """Squared distance of each row from the medians of the columns; from 0 if sparse, but for
-    constant columns."""
+    """Squared distance of each row from the medians of the columns.
+
+    In sparse data it is the distance from 0, and constant columns are left out.
+    """
     X = features.X
     if sparse.issparse(X):
         return X.astype(np.float64).multiply(X) @ (features.spread > 0.0)

@@ -1,5 +1,7 @@
-"""Folds of training and validation rows, which depend on the features and on groups of rows, but
-not on their order."""
+"""Folds of training and validation rows.
+
+They depend on the features and on groups of rows, but not on the order of the rows.
+"""
 
 from typing import NamedTuple
 
@@ -26,13 +28,12 @@ def validation_folds(
     max_rows: int = _MAX_VALIDATED,
     min_folds: int = 2,
 ) -> list[Fold]:
-    """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows``
-    rows are used.
+    """Cut rows into five folds, or fewer if there are more than 1,000 rows.
 
-    Rows with the same features stay together, so that no row is validated by its own copy and a row
-    twice is a row of weight 2. Only where fewer than ten rows differ, among hundreds, are copies
-    separated. If groups are given, the rows of a group stay together instead. There are no folds of
-    fewer than ten rows or groups.
+    At most ``max_rows`` rows are used. Rows with the same features stay together, so that no row is
+    validated by its own copy and a row twice is a row of weight 2. Only where fewer than ten rows
+    differ, among hundreds, are copies separated. If groups are given, the rows of a group stay
+    together instead. There are no folds of fewer than ten rows or groups.
     """
     order, starts = features.sort_rows()
     if groups is not None:
@@ -57,8 +58,10 @@ def validation_folds(
 
 
 def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:
-    """Sort rows by group, groups by their first row in this order; also return where each group
-    starts."""
+    """Sort rows by group, and groups by their first row in this order.
+
+    Also return where each group starts.
+    """
     groups = groups[order]
     _, first, group = np.unique(groups, return_index=True, return_inverse=True)
     first_rows = first[group]

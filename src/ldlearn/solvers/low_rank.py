@@ -1,5 +1,4 @@
-"""Building blocks of low-rank problems: singular value thresholding, column shrinkage,
-smoothing."""
+"""Steps of low-rank solvers: singular value thresholding, column shrinkage, smoothing."""
 
 from typing import Any, NamedTuple
 
@@ -11,8 +10,10 @@ from ldlearn.solvers.spd import solve_operator
 
 
 class ThinFactors(NamedTuple):
-    """Thin factors of a matrix, truncated at its numerical rank: ``X = basis diag(values) U'`` with
-    orthonormal U."""
+    """Thin factors of a matrix, truncated at its numerical rank.
+
+    The matrix is ``X = basis diag(values) U'`` with orthonormal U.
+    """
 
     basis: Array  # (n, r), orthonormal columns
     values: Array  # (r,), positive
@@ -24,8 +25,7 @@ class ThinFactors(NamedTuple):
 
 
 def thin_factors(X: Array) -> ThinFactors:
-    """Left singular vectors and singular values of X (n_samples, n_features), as many as its
-    rank."""
+    """Left singular vectors and singular values of X (n_samples, n_features), up to its rank."""
     X = X.astype(np.float64)
     V, s, _ = linalg.svd(X, full_matrices=False, check_finite=False)
     rounding = max(X.shape) * np.finfo(X.dtype).eps * s.max(initial=0.0)
@@ -35,11 +35,11 @@ def thin_factors(X: Array) -> ThinFactors:
 
 
 def singular_value_threshold(A: Array, tau: float) -> Array:
-    """Reduce every singular value by tau, at least to zero: the proximal operator of tau times the
-    nuclear norm.
+    """Reduce every singular value by tau, at least to zero.
 
-    Works on the Gram matrix of the shorter side, which is several times faster than a decomposition
-    of A and exact to about 1e-8 of the largest singular value.
+    This is the proximal operator of tau times the nuclear norm. It works on the Gram matrix of the
+    shorter side, which is several times faster than a decomposition of A and exact to about 1e-8 of
+    the largest singular value.
 
     Examples
     --------

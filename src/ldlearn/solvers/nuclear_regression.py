@@ -89,8 +89,7 @@ def nuclear_regression(
     fraction = 2.0**-6
 
     def step(point: _Iterate) -> tuple[_Iterate, float]:
-        """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss
-        there."""
+        """Minimise a quadratic model of bounded curvature plus the penalty; return the loss too."""
         nonlocal fraction
         value, slope = row_loss(point.Z)
         gradient = X.T @ slope

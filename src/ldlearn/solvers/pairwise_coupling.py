@@ -1,5 +1,4 @@
-"""From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise
-coupling."""
+"""Distributions from scores of pairs of labels: Platt's sigmoid and pairwise coupling."""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -8,11 +7,11 @@ from ldlearn.core.simplex import Array, normalize_rows
 
 
 def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[float, float]:
-    r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum
-    likelihood.
+    r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))``.
 
-    The targets are :math:`(N_+ + 1) / (N_+ + 2)` for positive and :math:`1 / (N_- + 2)` for
-    negative examples, so that separable scores do not make A infinite.
+    They maximise a regularised likelihood: the targets are :math:`(N_+ + 1) / (N_+ + 2)` for
+    positive and :math:`1 / (N_- + 2)` for negative examples, so that separable scores do not make A
+    infinite.
 
     Parameters
     ----------
@@ -48,8 +47,7 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
 
 
 def couple_pairs(R: Array) -> Array:
-    r"""Distributions that agree best with pairwise probabilities (Wu, Lin and Weng's second
-    method).
+    r"""Distributions that best fit pairwise probabilities (Wu, Lin and Weng's second method).
 
     .. math:: \min_p \sum_i \sum_{j \ne i} (r_{ji} p_i - r_{ij} p_j)^2, \qquad \sum_i p_i = 1
 

@@ -1,5 +1,4 @@
-"""Linear regression whose fitted values are distributions, from degrees of which some may be
-unknown."""
+"""Linear regression on partly known degrees, whose fitted values are distributions."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,8 +10,7 @@ from ldlearn.solvers.low_rank import ThinFactors
 
 
 class SimplexFit(NamedTuple):
-    """The result of `simplex_regression`: ``X W + intercept`` is near ``fitted``, which is on the
-    simplex."""
+    """Result of `simplex_regression`: ``X W + intercept`` is near ``fitted``, on the simplex."""
 
     V: Array
     dual_coef: Array  # W is X' times this
@@ -32,12 +30,12 @@ def simplex_regression(
     tol: float = 1e-6,
     max_iter: int = 1000,
 ) -> SimplexFit:
-    """Minimise ``1/2 sum_ij weights_ij (Z_ij - D_ij)^2 + penalty`` with rows of ``Z = X W + b`` on
-    the simplex.
+    """Minimise squared errors plus a penalty, with rows of ``Z = X W + b`` on the simplex.
 
-    With the thin singular value decomposition ``X = Q S R'`` the unknowns are b and ``V = (S^2 +
-    ridge)^(1/2) R' W``: V has the singular values of ``[X; ridge^(1/2) I] W``. Of all W with this V
-    the one of least length is returned.
+    The objective is ``1/2 sum_ij weights_ij (Z_ij - D_ij)^2 + penalty``. With the thin singular
+    value decomposition ``X = Q S R'`` the unknowns are b and ``V = (S^2 + ridge)^(1/2) R' W``: V
+    has the singular values of ``[X; ridge^(1/2) I] W``. Of all W with this V the one of least
+    length is returned.
 
     The alternating direction method of multipliers with two proximal terms, which vanish at the
     solution: one gives all degrees the largest weight, so that the step in Z is a projection; one

@@ -124,8 +124,10 @@ def _transport_fractions(
     E: Array,
     x: Array,
 ) -> tuple[Array, Array]:
-    """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the
-    dual of each row."""
+    """Fractions of the mass of each label b that come from labels a, and the dual of each row.
+
+    The fractions have shape (n, a, b).
+    """
     shares = x[:, :, None] - E
     peak = shares.max(axis=1)
     shares -= peak[:, None, :]
@@ -142,8 +144,10 @@ def _dual_newton_step(
     shares: Array,
     reached: Array,
 ) -> Array:
-    """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in
-    its null space."""
+    """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal.
+
+    Constants are in the null space of the matrix.
+    """
     root = np.sqrt(reached)
     scaled = shares * np.sqrt(D)[:, None, :] / root[:, :, None]
     system = -scaled @ scaled.transpose(0, 2, 1)
