@@ -25,9 +25,8 @@ def clone_for_arrays(transformer: Any) -> Any:
     Examples
     --------
     >>> from sklearn.preprocessing import StandardScaler
-    >>> clone_for_arrays(StandardScaler().set_output(transform="pandas")).fit_transform(
-    ...     [[1.0], [3.0]]
-    ... )
+    >>> scaler = StandardScaler().set_output(transform="pandas")
+    >>> clone_for_arrays(scaler).fit_transform([[1.0], [3.0]])
     array([[-1.],
            [ 1.]])
     """

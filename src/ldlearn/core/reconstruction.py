@@ -28,9 +28,8 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
     Examples
     --------
     >>> import numpy as np
-    >>> nonnegative_quadratic(
-    ...     np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0, 3.0], [1.0, -4.0]])
-    ... )
+    >>> C = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> nonnegative_quadratic(C, np.array([[3.0, 3.0], [1.0, -4.0]]))
     array([[1. , 1. ],
            [0.5, 0. ]])
     """

@@ -60,17 +60,16 @@ def log_likelihood(
     theta : ndarray of shape (n_samples, n_labels)
     Y : boolean ndarray of shape (n_samples, n_labels)
     n_seen : float, default=None
-        Number of training rows of theta. Probabilities are then clipped to at least ``0.5 / (n_seen
-        + 1)`` from 0 and 1, so that a single outlier cannot decide a comparison.
+        Number of training rows of theta. Probabilities are then clipped to at least
+        ``0.5 / (n_seen + 1)`` from 0 and 1, so that a single outlier cannot decide a comparison.
     observed : boolean ndarray of shape (n_samples, n_labels), default=None
         Mask of the observed labels; all by default.
 
     Examples
     --------
     >>> import numpy as np
-    >>> log_likelihood(np.log([[np.log(2.0), np.log(4.0)]]), np.array([[True, False]])).round(
-    ...     6
-    ... )  # ln(1/2) + ln(1/4)
+    >>> theta = np.log([[np.log(2.0), np.log(4.0)]])
+    >>> log_likelihood(theta, np.array([[True, False]])).round(6)  # ln(1/2) + ln(1/4)
     array([-2.079442])
     """
     if n_seen is not None:

@@ -36,9 +36,8 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> linear_softmax(
-    ...     np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75])
-    ... ).round(6)
+    >>> X = np.zeros((1, 1), dtype=np.float32)
+    >>> linear_softmax(X, np.ones((1, 2)), np.log([0.25, 0.75])).round(6)
     array([[0.25, 0.75]], dtype=float32)
     """
     shape = (X.shape[0], W.shape[1])

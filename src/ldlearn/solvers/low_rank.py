@@ -84,9 +84,8 @@ def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> smooth_by_representation(
-    ...     np.array([[1.0], [0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0
-    ... ).round(3)
+    >>> Y, C = np.array([[1.0], [0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> smooth_by_representation(Y, C, 1.0).round(3)
     array([[0.6],
            [0.4]])
     """

@@ -118,11 +118,11 @@ def newton_simplex(
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
-    The iterate is kept as ``ln D``, so that no entry can leave the interior. The direction V = dD /
-    D is found by conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij
-    V_ij = 0``, and preconditioned by the diagonal of the Hessian together with that constraint
-    (closed form per row). The step along V inverts the separable part ``ln d + q d`` exactly, so
-    that without a graph only one multiplier per row remains to be found.
+    The iterate is kept as ``ln D``, so that no entry can leave the interior. The direction
+    ``V = dD / D`` is found by conjugate gradients in the inner product weighted by D, restricted to
+    ``sum_j D_ij V_ij = 0``, and preconditioned by the diagonal of the Hessian together with that
+    constraint (closed form per row). The step along V inverts the separable part ``ln d + q d``
+    exactly, so that without a graph only one multiplier per row remains to be found.
 
     Parameters
     ----------

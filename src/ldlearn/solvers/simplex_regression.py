@@ -62,9 +62,8 @@ def simplex_regression(
     >>> from ldlearn.solvers.low_rank import thin_factors
     >>> X, D = np.array([[-1.0], [1.0]]), np.array([[1.0, 0.0], [np.nan, np.nan]])
     >>> weights = np.array([[1.0], [0.0]])  # nothing is known about the second row
-    >>> simplex_regression(
-    ...     thin_factors(X), D, weights, lambda A, t: A / (1.0 + 2.0 * t)
-    ... ).fitted.round(3)
+    >>> fit = simplex_regression(thin_factors(X), D, weights, lambda A, t: A / (1.0 + 2.0 * t))
+    >>> fit.fitted.round(3)
     array([[1., 0.],
            [1., 0.]])
     """

@@ -377,9 +377,9 @@ class _SparseObjectiveAt(ObjectiveAt):
     def balance(self, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
         """Change b so that predictions have nearly the column sums of D.
 
-        A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e)
-        P + e E``, E being the same distribution in every row, has the column sums of D and, X being
-        centred, ``X'Q = (1 - e) X'P``. Its entropy is at least ``(1 - e)`` that of P.
+        A remaining excess, at most a part e of a label's predictions, is mixed away:
+        ``Q = (1 - e) P + e E``, E being the same distribution in every row, has the column sums of
+        D and, X being centred, ``X'Q = (1 - e) X'P``. Its entropy is at least 1 - e times P's.
         """
         at = self
         shift = np.zeros_like(at.b)

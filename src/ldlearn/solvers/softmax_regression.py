@@ -73,8 +73,8 @@ def softmax_regression(
 
     If the features have sample weights, the divergence of each row is multiplied by its weight.
 
-    Newton's method: the system is solved by conjugate gradients preconditioned by ``scatter(X) (x)
-    C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small
+    Newton's method: the system is solved by conjugate gradients preconditioned by
+    ``scatter(X) (x) C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small
     eigendecompositions invert. If that takes many steps (small l2, nearly separable rows), the
     diagonal blocks of the Hessian itself, one for each label, become the preconditioner. Logits are
     linear in the coefficients, so the line search costs no product with X. With many rows the

@@ -53,9 +53,9 @@ def vote_regression(
 
     ``P(y_j = 1) = 1 - exp(-lambda p_j)``, ``p = softmax(X W + b)``. The problem is not convex:
     Newton's method with conjugate gradients that stop where the curvature is negative, from the
-    best model without features, ends in a stationary point. The preconditioner is ``scatter(X) (x)
-    C + 2 l2 I`` with C the mean over rows of the curvature in the scores, its negative part left
-    out.
+    best model without features, ends in a stationary point. The preconditioner is
+    ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in the scores, its
+    negative part left out.
 
     One row is added to the data: it has the mean features, and each of its labels is 1/2. So a
     label that is always or never positive gets finite coefficients, and without features the
