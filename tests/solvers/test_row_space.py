@@ -105,7 +105,7 @@ def test_other_features_are_not_reduced():
     ]
     for features in (*others, weighted):
         assert reduce_to_row_space(features) is features
-        assert features.original is features
+        assert features.original_matrix is features
 
 
 def test_rows_that_would_lose_precision_are_not_reduced():

@@ -80,7 +80,7 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
     return NearestNeighbors(n_neighbors=n_neighbors).fit(subtract_offsets(X, offsets)), offsets
 
 
-class _TransformedNeighbors(NamedTuple):
+class _NeighborsByTransformer(NamedTuple):
     """Neighbours by a transformer that yields scikit-learn's sparse graph of distances.
 
     Parameters
@@ -294,7 +294,7 @@ def neighbor_graph(
     else:
         if not sparse.issparse(neighbors):
             transformer, neighbors = _fit_transformer(neighbors, subtract_offsets(X, offsets))
-            index = _TransformedNeighbors(transformer, n_neighbors)
+            index = _NeighborsByTransformer(transformer, n_neighbors)
         graph = _check_graph(neighbors, n)
         distances, indices = nearest_in_graph(graph, n_neighbors, exclude_self=True)
     found = np.isfinite(distances)

@@ -81,13 +81,13 @@ def log_degrees(P: Array) -> Array:
     return np.log(np.maximum(P, TINY), dtype=np.float64)
 
 
-def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
+def log_mean_distribution(D: Array, weights: SampleWeight | None = None) -> Array:
     """Logarithms of the (weighted) mean distribution, of degrees of at least 1e-6.
 
     Examples
     --------
     >>> import numpy as np
-    >>> softmax(mean_logits(np.array([[1.0, 0.0], [0.5, 0.5]]))[None])
+    >>> softmax(log_mean_distribution(np.array([[1.0, 0.0], [0.5, 0.5]]))[None])
     array([[0.75, 0.25]])
     """
     mean = np.average(D, axis=0, weights=weights)

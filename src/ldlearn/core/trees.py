@@ -180,7 +180,7 @@ class Trees:
                 if has_sets:
                     at_set = np.flatnonzero(self.kind.take(node) == _CATEGORICAL)
                     sets = self.value.take(node.take(at_set))
-                    goes_right[at_set] = ~self._contains(sets, x.take(at_set))
+                    goes_right[at_set] = ~self._category_sets_contain(sets, x.take(at_set))
                 node = children.take(node) + goes_right
                 reached[running] = node
                 running = running[is_split.take(node)]
@@ -188,7 +188,7 @@ class Trees:
             scores[rows] = leaf_scores.sum(axis=1)
         return scores
 
-    def _contains(self, sets: Array, x: Array) -> NDArray[np.bool_]:
+    def _category_sets_contain(self, sets: Array, x: Array) -> NDArray[np.bool_]:
         """Whether sets of categories contain numbers.
 
         As in LightGBM, the numbers are rounded towards 0.

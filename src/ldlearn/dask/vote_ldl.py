@@ -92,8 +92,8 @@ class _BlockVotes(VoteObjective):
         rates = positive_rates(positives, counts)
         super().__init__(features, CompetingLabels(rates[None], None).best_constant())
         self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
-        # As `CompetingLabels.total`, including the added row.
-        self.total = float(counts.max()) + 1.0
+        # As `CompetingLabels.largest_label_weight`, including the added row.
+        self.largest_label_weight = float(counts.max()) + 1.0
 
     def at(self, v: Array) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
@@ -113,7 +113,7 @@ class _BlockVotes(VoteObjective):
 
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb + slope[0], rate_slope + added_rate_slope)
-        mean_curvature = (curvature + added.mean_curvature) / self.total
+        mean_curvature = (curvature + added.mean_curvature) / self.largest_label_weight
         found = Derivatives(gradient, hessian_product, mean_curvature)
         return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found)
 
@@ -135,7 +135,8 @@ def _vote_derivatives(X: Array, targets: RowTargets, parameters: _Parameters) ->
     features, link, loss, (gradient, _, curvature) = _evaluate_votes(X, targets, parameters)
     slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
-    return [loss, *features.transpose_product(slope), rate_slope, link.total * curvature]
+    total_curvature = link.largest_label_weight * curvature
+    return [loss, *features.transpose_product(slope), rate_slope, total_curvature]
 
 
 def _vote_hessian_product(

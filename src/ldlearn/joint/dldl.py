@@ -336,7 +336,7 @@ class DLDL(LinearPredictorMixin, IntervalMixin, JointModel):
         work.first_W = self._alternate(steps, work.first_W)
         D = steps.D
         if sparse.issparse(D):  # degrees of many labels are large: they take the precision of X
-            D = D.astype(features.original.X.dtype).toarray()
+            D = D.astype(features.original_matrix.X.dtype).toarray()
         self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
         self.gap_ = steps.gap
         self._keep_training_rows(X, labels, features, groups=groups)

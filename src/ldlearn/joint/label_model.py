@@ -49,7 +49,7 @@ def validation_splits(
 ) -> list[Split]:
     """Split features and labels by `validation_folds`."""
     splits = []
-    for train, test in validation_folds(features.original, groups):
+    for train, test in validation_folds(features.original_matrix, groups):
         X_test, _ = features.take_rows(test)
         splits.append(Split(features.subset(train), labels.take(train), X_test, labels.take(test)))
     return splits

@@ -28,8 +28,8 @@ from ldlearn.core.simplex import (
     Indices,
     Mask,
     SampleWeight,
+    log_mean_distribution,
     log_softmax,
-    mean_logits,
     row_weights,
     softmax,
 )
@@ -285,7 +285,7 @@ class _DegreeLoss:
     def __init__(self, D: Array, weights: SampleWeight) -> None:
         self.D = D
         self.weights = weights[:, None]
-        self.intercept = mean_logits(D, weights)
+        self.intercept = log_mean_distribution(D, weights)
 
     def derivatives(self, Z: Array) -> tuple[Array, Array]:
         """First derivatives and the diagonal of the second, scaled as by LightGBM."""

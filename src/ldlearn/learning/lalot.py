@@ -16,7 +16,7 @@ from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
-    mean_logits,
+    log_mean_distribution,
     row_weights,
     softmax,
 )
@@ -154,7 +154,7 @@ class LALOT(LinearSoftmaxMixin, Learner):
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         Z = scaling.apply(X)
         theta = np.zeros((Z.shape[1], D.shape[1]))
-        theta0 = self.fit_intercept * mean_logits(D, sample_weight)
+        theta0 = self.fit_intercept * log_mean_distribution(D, sample_weight)
         counts = row_weights(D, sample_weight)
         # Labels that occur together are near: the first kernel of the label metric.
         K0 = D.T @ (counts[:, None] * D)

@@ -15,8 +15,8 @@ from ldlearn.base import (
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
+    log_mean_distribution,
     log_softmax,
-    mean_logits,
     positive_or_one,
     row_weights,
 )
@@ -106,9 +106,10 @@ class LinearSoftmaxLearner(LinearSoftmaxMixin, Learner):
         # The solver sees every array in a unit of about its curvature, so that none slows the
         # others down.
         in_features = positive_or_one(np.sqrt(features.spread / c + 2.0 * self.l2))
+        intercept = self.fit_intercept * log_mean_distribution(D, sample_weight)
         starts = [
             (np.zeros((features.m, c)), in_features[:, None]),
-            (self.fit_intercept * mean_logits(D, sample_weight), np.sqrt(features.total / c)),
+            (intercept, np.sqrt(features.total / c)),
             *others,
         ]
         units = [unit for _, unit in starts]

@@ -18,8 +18,8 @@ from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
+    log_mean_distribution,
     log_softmax,
-    mean_logits,
     row_weights,
     softmax,
 )
@@ -151,7 +151,7 @@ class MLPLDL(Learner):
             rng.normal(size=(m, h)) / np.sqrt(m),
             rng.normal(size=h),
             0.1 * rng.normal(size=(h, D.shape[1])) / np.sqrt(h),
-            mean_logits(D, weights),
+            log_mean_distribution(D, weights),
         ]
 
     def _predict(self, X: Any) -> Array:

@@ -22,8 +22,8 @@ from ldlearn.core.simplex import (
     TINY,
     Array,
     SampleWeight,
+    log_mean_distribution,
     log_softmax,
-    mean_logits,
     row_weights,
     softmax,
 )
@@ -132,7 +132,7 @@ class SAIIS(LinearSoftmaxMixin, Learner):
         if self.init == "eye":
             np.fill_diagonal(W, 1.0)
         if self.fit_intercept:
-            W[-1] = mean_logits(D, sample_weight)
+            W[-1] = log_mean_distribution(D, sample_weight)
         path = [problem.loss(W)]
         while self._should_iterate(path):
             W = W + problem.step(W)

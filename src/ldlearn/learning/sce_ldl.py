@@ -22,8 +22,8 @@ from ldlearn.core.scaling import (
 from ldlearn.core.simplex import (
     Array,
     SampleWeight,
+    log_mean_distribution,
     log_softmax,
-    mean_logits,
     row_weights,
     softmax,
 )
@@ -145,7 +145,8 @@ class SCELDL(Learner):
         start = [
             rng.normal(scale=spread / np.sqrt(m), size=(m, n_hidden)),
             rng.normal(scale=spread, size=(D.shape[1], n_hidden)),
-            mean_logits(D, sample_weight),  # hidden units need not learn the mean distribution
+            # Hidden units need not learn the mean distribution.
+            log_mean_distribution(D, sample_weight),
         ]
         Z = scaling.apply(X)
         weights = row_weights(D, sample_weight)

@@ -164,12 +164,12 @@ class CentredMatrix:
     # Rows
 
     @property
-    def original(self) -> Any:
+    def original_matrix(self) -> Any:
         """The matrix as it was given; differs from this one only for `reduce_to_row_space`."""
         return self
 
     def to_original(self, V: Array, b: Array) -> tuple[Array, Array]:
-        """Coefficients and intercept for the `original` matrix, given those for this one."""
+        """Coefficients and intercept for the `original_matrix`, given those for this one."""
         return V, b
 
     def take_rows(self, rows: Any) -> tuple[Any, Array | None]:

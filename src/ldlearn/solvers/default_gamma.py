@@ -37,7 +37,7 @@ def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
     warn : bool, default=False
         Whether to warn about such rows and columns.
     """
-    features = features.original
+    features = features.original_matrix
     if not np.isfinite(features.spread.sum()):
         raise OverflowError("The squares of the features overflow.")
     rows = features
@@ -53,10 +53,11 @@ def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
     if warn:
         columns = np.flatnonzero(variances > largest)
         if len(far):
-            _warn("Row", far, "far from all others", "correct or remove such rows", UserWarning)
+            advice = "correct or remove such rows"
+            _warn_of_outliers("Row", far, "far from all others", advice, UserWarning)
         if len(columns):
             advice = "standardise the features"
-            _warn("Column", columns, "on a much larger scale", advice, ScaleWarning)
+            _warn_of_outliers("Column", columns, "on a much larger scale", advice, ScaleWarning)
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
@@ -82,7 +83,7 @@ def _median_of_positive(values: Array) -> float:
     return float(np.median(positive)) if len(positive) else np.inf
 
 
-def _warn(
+def _warn_of_outliers(
     kind: str,
     places: Indices,
     what: str,

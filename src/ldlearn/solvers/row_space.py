@@ -64,8 +64,8 @@ class RowSpace(CentredMatrix):
         self.keeps_digits = bool(max(squares.max(), values[-1] / original.n) <= 1e8 * least)
 
     @property
-    def original(self) -> CentredMatrix:
-        """See `CentredMatrix.original`."""
+    def original_matrix(self) -> CentredMatrix:
+        """See `CentredMatrix.original_matrix`."""
         return self._original
 
     def to_original(self, V: Array, b: Array) -> tuple[Array, Array]:

@@ -344,14 +344,14 @@ class CompetingLabels:
         return Derivatives(
             gradient=(s - P * U, u.sum()),
             hessian_product=hessian_product,
-            mean_curvature=curvature / self.total,
+            mean_curvature=curvature / self.largest_label_weight,
         )
 
     def _apply_weights(self, A: Array) -> Array:
         return A if self.weights is None else A * self.weights
 
     @property
-    def total(self) -> float:
+    def largest_label_weight(self) -> float:
         """Largest sum of weights of a label; the number of rows without weights."""
         ones = np.ones((len(self.Y), 1))
         return self._apply_weights(ones).sum(axis=0).max()

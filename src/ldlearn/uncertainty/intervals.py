@@ -112,7 +112,7 @@ class IntervalMixin:
         offset: float | Array = 0.0,
         groups: Indices | None = None,
     ) -> None:
-        reduced = None if features.original is features else features
+        reduced = None if features.original_matrix is features else features
         checksum = _checksum(X, labels)
         self._training_rows = _TrainingRows(X, labels, reduced, offset, groups, checksum)
         self._posterior_state = None
@@ -286,7 +286,7 @@ class IntervalMixin:
             mapped = self._apply_feature_map(rows.X)
             features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, sample_weight))
         # A kernel maps all distant rows to the same point: leverages are those of the features.
-        plain = features.original
+        plain = features.original_matrix
         if self.feature_map_ is not None:
             plain = CentredMatrix(rows.X, sample_weight=sample_weight)
         posterior = None

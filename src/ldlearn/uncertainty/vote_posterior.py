@@ -66,10 +66,13 @@ def vote_posterior(
     unmapped : CentredMatrix, default=None
         The features before a feature map, if there is one: for tests of the assumptions.
     """
-    exact = (features.original.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
+    exact = (features.original_matrix.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
     if exact:
-        features = features.original
-    rows = features.original.sample_rows(_MAX_ROWS) if groups is None else _sample_groups(groups)
+        features = features.original_matrix
+    if groups is None:
+        rows = features.original_matrix.sample_rows(_MAX_ROWS)
+    else:
+        rows = _sample_groups(groups)
     sample = features.subset(rows) if len(rows) < features.n else features
     labels: VoteRows = {"Y": Y, "observed": observed, "offset": offset}
     part = take_labels(labels, rows)
@@ -114,7 +117,7 @@ def vote_posterior(
     else:
         covariance = information.kronecker_covariance(features, penalty)
     covariance = covariance.scaled_by(design_effect)
-    score_variance = _mean_score_variance(covariance, features.original, rows, Y.shape[1])
+    score_variance = _mean_score_variance(covariance, features.original_matrix, rows, Y.shape[1])
     entry_weights = label_weights(sample.sample_weight, part["observed"])
     if entry_weights is not None:
         entry_weights = np.broadcast_to(entry_weights, part["Y"].shape)
@@ -128,7 +131,7 @@ def vote_posterior(
             l2=penalty,
             fixed_raters=best,
             groups=groups,
-            unmapped=unmapped or features.original,
+            unmapped=unmapped or features.original_matrix,
         )
     coefs = []
     intercepts = []
@@ -138,7 +141,7 @@ def vote_posterior(
         intercepts.append(fit.intercept + features.mean @ fit.coef)
     degrees = np.maximum(information.P, 1e-12)
     return VotePosterior(
-        mean=features.original.mean,
+        mean=features.original_matrix.mean,
         coefs=np.stack(coefs),
         intercepts=np.stack(intercepts),
         log_rates=np.array([fits[fixed].log_rate for fixed in links]),
@@ -318,7 +321,7 @@ class _Information:
         Outside of it coefficients have the variance of the prior.
         """
         values, directions = self.label_directions()
-        k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original.m))
+        k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original_matrix.m))
         curvature = np.outer(rows.spread[-k:], values)
         basis = rows.largest_directions(k).astype(np.float32)
         return KroneckerCovariance(
