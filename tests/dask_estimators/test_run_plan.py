@@ -22,7 +22,7 @@ class Killer(RunProgress):
     def __init__(self, client):
         self.client, self.seen, self.killed = client, 0, None
 
-    def recorded(self, cell, record):
+    def finish_cell(self, cell, record):
         self.seen += 1
         if self.seen == 2:
             self.killed = next(iter(self.client.run(os.getpid).values()))
@@ -59,7 +59,7 @@ class AfterTwoCells(RunProgress):
     def __init__(self, function):
         self.function, self.seen = function, 0
 
-    def recorded(self, cell, record):
+    def finish_cell(self, cell, record):
         self.seen += 1
         if self.seen == 2:
             self.function()

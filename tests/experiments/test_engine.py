@@ -39,7 +39,7 @@ class Messages(RunProgress):
     def message(self, text):
         self.messages.append(text)
 
-    def recorded(self, cell, record):
+    def finish_cell(self, cell, record):
         self.cells.append((cell.method.name, cell.repeat, record.status))
         if len(self.cells) == self.stop_after:
             raise KeyboardInterrupt

@@ -30,7 +30,7 @@ def test_killed_runs_lose_only_unfinished_cells(monkeypatch):
 class _WorkerKiller(RunProgress):
     """Kills a worker process of joblib as soon as a cell is recorded."""
 
-    def recorded(self, cell, record):
+    def finish_cell(self, cell, record):
         for pid in _children():
             os.kill(pid, signal.SIGKILL)
 

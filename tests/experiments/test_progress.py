@@ -14,7 +14,7 @@ def test_remaining_time_is_extrapolated_from_finished_cells(monkeypatch):
     progress.begin(20, 6)
     for cell in plan_cells(plan)[6:10]:
         clock[0] += 5.0
-        progress.recorded(cell, cell.record("ok"))
+        progress.finish_cell(cell, cell.record("ok"))
     assert stream.getvalue().endswith("(time left: 50 s)\n")  # ten cells of five seconds
 
 

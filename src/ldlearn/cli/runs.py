@@ -269,7 +269,7 @@ class _LiveProgress(RunProgress):
         """Print a message above the bar."""
         self._bar.console.print(console.plain_text(text, "yellow"))
 
-    def recorded(self, cell: Cell, record: Record) -> None:
+    def finish_cell(self, cell: Cell, record: Record) -> None:
         """Advance the bar."""
         self._bar.update(self._task, advance=1, description=escape(escape_control_chars(str(cell))))
         if record.status == "failed":

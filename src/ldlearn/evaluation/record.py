@@ -335,7 +335,7 @@ def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
     records = list(_parse_lines(content, path))
     if history:
         return records
-    return latest_records(_filter_last_plan(records, path.parent / CELLS))
+    return latest_records(_select_records_of_last_plan(records, path.parent / CELLS))
 
 
 def find_records(run_dir: FilePath) -> Path:
@@ -360,7 +360,7 @@ def path_inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
+def _select_records_of_last_plan(records: list[Record], cells: Path) -> list[Record]:
     """Records of the cells of the last plan, in its order; all if there is no list of cells."""
     if not cells.is_file():
         return records

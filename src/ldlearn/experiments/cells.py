@@ -180,15 +180,16 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
     # Without its name in the plan: the same method under another one tries the same points.
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
     if not method.is_stepwise:
-        return [divmod(number, n_learner) for number in _draw_numbers(n * n_learner, budget, name)]
+        pairs = _draw_by_checksum(n * n_learner, budget, name)
+        return [divmod(pair, n_learner) for pair in pairs]
     # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the
     # first step.
-    learners = _draw_numbers(n_learner, budget and budget // 2, f"{name} learner")
-    firsts = _draw_numbers(n, budget and budget - len(learners), name)
+    learners = _draw_by_checksum(n_learner, budget and budget // 2, f"{name} learner")
+    firsts = _draw_by_checksum(n, budget and budget - len(learners), name)
     return list(product(firsts, learners))
 
 
-def _draw_numbers(n: int, budget: int | None, name: str) -> list[int]:
+def _draw_by_checksum(n: int, budget: int | None, name: str) -> list[int]:
     """Draw numbers below n: those with the smallest checksums.
 
     No version of a random generator can change them.

@@ -203,7 +203,7 @@ class _Run:
         if record.label_warning not in {"", *self.label_warnings}:
             self.label_warnings.add(record.label_warning)
             self.progress.message(record.label_warning)
-        self.progress.recorded(self.cells[record.cell], record)
+        self.progress.finish_cell(self.cells[record.cell], record)
 
 
 @contextmanager

@@ -19,8 +19,8 @@ class RunProgress:
     def message(self, text: str) -> None:
         """Something the user should know, such as a data set that is not on this machine."""
 
-    def recorded(self, cell: Cell, record: Record) -> None:
-        """A cell is recorded."""
+    def finish_cell(self, cell: Cell, record: Record) -> None:
+        """A cell was computed and recorded."""
 
     def end(self) -> None:
         """The run is over, for whatever reason."""
@@ -51,7 +51,7 @@ class LogProgress(RunProgress):
         line = f"{time.strftime('%H:%M:%S')} {escape_control_chars(text)}"
         print(line, file=self._stream, flush=True)
 
-    def recorded(self, cell: Cell, record: Record) -> None:
+    def finish_cell(self, cell: Cell, record: Record) -> None:
         """Log the cell and its time; there was one message for all cells of a missing data set."""
         self._n_computed += 1
         n_recorded = self._n_before + self._n_computed
