@@ -78,8 +78,8 @@ def nuclear_regression(
     """
     weights = row_weights(X, sample_weight)
     spectral = np.linalg.norm(X * np.sqrt(weights)[:, None], 2) or 1.0
-    # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature *
-    # sum(weights).
+    # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most
+    # curvature * sum(weights).
     bounds = curvature * np.array([spectral**2, weights.sum()])
     # The bound applies to the worst row; start with a fraction of it, because most rows have much
     # less curvature.
