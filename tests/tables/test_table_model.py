@@ -131,7 +131,7 @@ def test_column_options_accept_index_and_empty_sequences():
         estimator=QUICK,
         columns=ColumnOptions(datetime={"day_*": "%d/%m/%Y"}),
     )
-    assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
+    assert dated.types.formats == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
 
 def test_polars_frames_are_supported():

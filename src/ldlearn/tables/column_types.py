@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -150,8 +150,8 @@ class ColumnTypes:
 
     Attributes
     ----------
-    columns : dict of str to ColumnType
-        The columns that a model uses, numeric ones first.
+    columns : dict of str to str
+        The columns that a model uses, numeric ones first, and the `ColumnType` of each.
     formats : dict of str to str
         Of datetime columns.
     left_out : dict of str to str
@@ -161,18 +161,25 @@ class ColumnTypes:
         this is to be found.
     """
 
-    columns: Mapping[str, ColumnType]
+    learned: ClassVar = {
+        "columns": "dict of str",
+        "formats": "dict of str",
+        "left_out": "dict of str",
+        "units": "dict of str",
+    }
+
+    columns: Mapping[str, str]
     formats: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] | None = None
 
-    def select(self, wanted: ColumnType) -> tuple[str, ...]:
+    def select(self, wanted: str) -> tuple[str, ...]:
         """The columns of a type."""
-        return tuple(name for name, type_ in self.columns.items() if type_ is wanted)
+        return tuple(name for name, type_ in self.columns.items() if type_ == wanted)
 
     def describe(self) -> dict[str, str]:
         """The type of each column, for messages."""
-        found = {name: type_.value for name, type_ in self.columns.items()}
+        found = dict(self.columns)
         for name, form in self.formats.items():
             found[name] += f" ({form})"
         for name, reason in self.left_out.items():
@@ -216,14 +223,14 @@ def find_column_types(
         if name not in types:
             types[name] = _infer_type(table[name], name, report.decimal)
     by_type = columns_by_type({name: types[name] for name in features})
-    columns: dict[str, ColumnType] = {}
+    columns: dict[str, str] = {}
     for type_ in ColumnType:
-        columns |= dict.fromkeys(by_type.pop(type_, ()), type_)
+        columns |= dict.fromkeys(by_type.pop(type_, ()), type_.value)
     left_out = {name: types[name] for name in chain(*by_type.values())}
     datetimes = given.get("datetime")
     formats = dict(datetimes) if isinstance(datetimes, Mapping) else {}
     for name, type_ in columns.items():
-        if type_ is not ColumnType.DATETIME or name in formats:
+        if type_ != ColumnType.DATETIME or name in formats:
             continue
         form = find_datetime_format(table[name], name)
         if form is None:
@@ -237,7 +244,7 @@ def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     # Zeros may be stored, too.
     stored = table.matrix.indices[table.matrix.data != 0]
     filled = np.bincount(stored, minlength=len(table.names)) > 0
-    numeric = dict.fromkeys(compress(table.names, filled), ColumnType.NUMERIC)
+    numeric = dict.fromkeys(compress(table.names, filled), ColumnType.NUMERIC.value)
     constant = dict.fromkeys(compress(table.names, ~filled), _CONSTANT)
     return replace(
         others,

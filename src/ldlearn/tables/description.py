@@ -37,7 +37,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "selection_summary": getattr(estimator, "selection_summary_", ""),
         "certified_gap": _certified_gap(estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
-        "columns": model.types.describe() | facts.get("columns", {}),
+        "columns": facts["columns"],
         "source": facts.get("source", {}),
         "labels": list(model.labels),
         "id": model.id,
@@ -46,8 +46,8 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "strongest_features": strongest_features(model),
         "degrees": _training_degrees(model),
         "data": {key: value for key, value in facts.items() if key not in _OWN_SECTIONS},
-        "holdout": facts.get("holdout"),
-        "warnings": facts.get("warnings", []),
+        "holdout": facts["holdout"],
+        "warnings": facts["warnings"],
     }
 
 

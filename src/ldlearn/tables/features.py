@@ -39,13 +39,13 @@ class TablePreprocessing:
 
     Attributes
     ----------
-    numbers, categorical, texts : tuple of str
-        The columns of a cleaned table.
+    numbers : tuple of str
+        The columns of numbers of a cleaned table.
     medians, means, scales : ndarray
         Of the numbers: what missing ones become, and what is then subtracted and divided by.
-    modes : list of str
+    modes : dict of str to str
         Of the categorical columns: what missing values become.
-    categories : list of list of str
+    categories : dict of str to list of str
         The values of each categorical column, sorted.
     encoders : dict of str to transformer
         What makes features of each text column.
@@ -57,26 +57,22 @@ class TablePreprocessing:
 
     learned: ClassVar = {
         "numbers": "names (n_numbers)",
-        "categorical": "names (n_categorical)",
-        "texts": "list of str",
         "medians": "float (n_numbers)",
         "means": "float (n_numbers)",
         "scales": "float (n_numbers)",
-        "modes": "names (n_categorical)",
-        "categories": "list of list of str",
+        "modes": "dict of str",
+        "categories": "dict of list of str",
         "encoders": "dict of TfidfEncoder | dict of NamedEmbedding",
         "feature_means": "float (n_features)",
         "sparse": "bool",
     }
 
     numbers: tuple[str, ...]
-    categorical: tuple[str, ...]
-    texts: tuple[str, ...]
     medians: Array
     means: Array
     scales: Array
-    modes: list[str]
-    categories: list[list[str]]
+    modes: dict[str, str]
+    categories: dict[str, list[str]]
     encoders: dict[str, Any]
     feature_means: Array
     sparse: bool = False
@@ -102,15 +98,14 @@ class TablePreprocessing:
         numbers = tuple(name for name in cleaned.columns if name not in others)
         moments = [_moments(values) for values, _ in _number_blocks(cleaned, numbers)]
         medians, means, scales = np.hstack([np.empty((3, 0)), *moments])
-        modes = []
-        categories = []
+        modes = {}
+        categories = {}
         for name in categorical:
-            mode = _most_frequent(cleaned[name])
-            modes.append(mode)
-            categories.append(sorted({*cleaned[name].dropna(), mode}))
+            modes[name] = _most_frequent(cleaned[name])
+            categories[name] = sorted({*cleaned[name].dropna(), modes[name]})
         encoders = {name: _fit_encoder(cleaned[name], name, embedding) for name in texts}
         learned = (medians, means, scales, modes, categories, encoders)
-        preprocessing = cls(numbers, categorical, texts, *learned, feature_means=np.empty(0))
+        preprocessing = cls(numbers, *learned, feature_means=np.empty(0))
         parts = preprocessing._encode(cleaned, CellReport())
         n_features = sum(part.shape[1] for part in parts)
         n_stored = sum(part.size for part in parts)
@@ -140,7 +135,7 @@ class TablePreprocessing:
     def features_with_columns(self) -> list[tuple[str, str]]:
         """For each feature that the estimator sees, its column of the cleaned table, and a name."""
         names = list(zip(self.numbers, self.numbers, strict=True))
-        for name, values in zip(self.categorical, self.categories, strict=True):
+        for name, values in self.categories.items():
             names += [(name, f"{name}_{value}") for value in values]
         for name, encoder in self.encoders.items():
             if hasattr(encoder, "get_feature_names_out"):
@@ -164,10 +159,10 @@ class TablePreprocessing:
 
     def _encode_categories(self, cleaned: Any, report: CellReport) -> list[Any]:
         parts = []
-        for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
+        for name, values in self.categories.items():
             column = cleaned[name]
             known = import_pandas().Index(values, dtype=object)
-            codes = known.get_indexer(column.where(column.notna(), mode))
+            codes = known.get_indexer(column.where(column.notna(), self.modes[name]))
             report.add(report.unseen, column, name, codes < 0)
             rows = np.flatnonzero(codes >= 0)
             ones = (np.ones(len(rows)), (rows, codes[rows]))
@@ -204,10 +199,10 @@ class TablePreprocessing:
 
     def _export_categories(self, graph: Any) -> list[str]:
         parts = []
-        for j, (values, mode) in enumerate(zip(self.categories, self.modes, strict=True)):
+        for j, (name, values) in enumerate(self.categories.items()):
             # An empty text is one more value, with the code of the value that missing ones get; so
             # is another spelling.
-            alike = {"": mode}
+            alike = {"": self.modes[name]}
             alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
             column = graph.node("Gather", "texts", j, axis=1)
             # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
@@ -427,7 +422,7 @@ class _Handler(NamedTuple):
 
 
 # In the order of the columns of a cleaned table.
-HANDLERS = {
+HANDLERS: dict[str, _Handler] = {
     ColumnType.NUMERIC: _Handler(
         "a missing value becomes the median, then mean 0 and variance 1",
         _clean_numbers,

@@ -2,7 +2,7 @@
 on."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -42,8 +42,8 @@ class TableModel:
     preprocessing : TablePreprocessing
         Median or most frequent value for what is missing, one-hot categories, words of texts,
         standardised numbers.
-    numeric, categorical : tuple of str
-        The feature columns of numbers and of categories.
+    types : ColumnTypes
+        The type of each feature column, the formats of datetimes, and the units of numbers.
     labels : tuple of str
         The label columns.
     id : str or None
@@ -51,12 +51,6 @@ class TableModel:
     facts : dict
         Figures of the training: rows, label counts, column types, scores beside baselines,
         warnings.
-    dates : dict of str to str
-        The feature columns of dates, and the form of each.
-    texts : tuple of str
-        The feature columns of prose.
-    units : dict of str to str
-        Numeric columns whose numbers have a unit, a currency or percent signs, and which.
     decimal : {".", ","}
         The decimal mark of the training table.
     groups : str or None
@@ -88,14 +82,10 @@ class TableModel:
     learned: ClassVar = {
         "estimator": "any",
         "preprocessing": "TablePreprocessing",
-        "numeric": "list of str",
-        "categorical": "list of str",
+        "types": "ColumnTypes",
         "labels": "names (n_labels)",
         "id": "str | None",
         "facts": "facts",
-        "dates": "dict of str",
-        "texts": "list of str",
-        "units": "dict of str",
         "decimal": "str",
         "groups": "str | None",
         "classifier": "FromClassifier | None",
@@ -104,14 +94,10 @@ class TableModel:
 
     estimator: Any
     preprocessing: TablePreprocessing
-    numeric: tuple[str, ...]
-    categorical: tuple[str, ...]
+    types: ColumnTypes
     labels: tuple[str, ...]
     id: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    dates: Mapping[str, str] = field(default_factory=dict)
-    texts: tuple[str, ...] = ()
-    units: Mapping[str, str] = field(default_factory=dict)
     decimal: str = "."
     groups: str | None = None
     classifier: Any = None
@@ -215,14 +201,10 @@ class TableModel:
         model = cls(
             estimator,
             preprocessing,
-            types.select(ColumnType.NUMERIC),
-            types.select(ColumnType.CATEGORICAL),
+            types,
             labels,
             id,
             facts,
-            dates=types.formats,
-            texts=types.select(ColumnType.TEXT),
-            units=types.units or {},
             decimal=table.input.reading.dialect.decimal or ".",
             groups=table.columns.groups,
         )
@@ -234,13 +216,19 @@ class TableModel:
         return tuple(self.types.columns)
 
     @property
-    def types(self) -> ColumnTypes:
-        """What the feature columns are taken for."""
-        columns = dict.fromkeys(self.numeric, ColumnType.NUMERIC)
-        columns |= dict.fromkeys(self.categorical, ColumnType.CATEGORICAL)
-        columns |= dict.fromkeys(self.dates, ColumnType.DATETIME)
-        columns |= dict.fromkeys(self.texts, ColumnType.TEXT)
-        return ColumnTypes(columns, self.dates, units=self.units)
+    def numeric(self) -> tuple[str, ...]:
+        """The feature columns of numbers."""
+        return self.types.select(ColumnType.NUMERIC)
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The feature columns of categories."""
+        return self.types.select(ColumnType.CATEGORICAL)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The feature columns of prose."""
+        return self.types.select(ColumnType.TEXT)
 
     def check_can_enhance(self) -> None:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
