@@ -15,7 +15,6 @@ from ldlearn.tables import (
     ColumnOptions,
     LabelOptions,
     ReadingOptions,
-    RowOptions,
     TableModel,
     ask_table,
     enhance_table,
@@ -159,7 +158,9 @@ def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
         enhance_table(path, model, str(tmp_path / "out.csv"), columns=ColumnOptions(blank=0)).rows
         == 80
     )
-    assert ask_table(path, model, str(tmp_path / "out.csv"), rows=RowOptions(blank=0)).rows > 0
+    assert (
+        ask_table(path, model, str(tmp_path / "out.csv"), columns=ColumnOptions(blank=0)).rows > 0
+    )
     # Stated to be unknown, whatever that is good for.
     assert (
         enhance_table(

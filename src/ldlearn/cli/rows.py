@@ -17,8 +17,11 @@ from ldlearn.cli.options import (
     import_trusted_code,
     report_on_console,
 )
-from ldlearn.tables import ColumnOptions, ReadingOptions, RowOptions, WritingOptions
+from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
 from ldlearn.tables.files import PIPE
+
+_RowColumns = Annotated[ColumnOptions, {"id", "kind", "blank"}]
+_RowOutput = Annotated[WritingOptions, {"keep", "overwrite"}]
 
 
 def browse(
@@ -36,8 +39,9 @@ def browse(
     model: ModelFile,
     embedding: Embedding = None,
     method: TrustedMethod = None,
-    rows: RowOptions,
+    columns: _RowColumns,
     reading: ReadingOptions,
+    writing: _RowOutput,
     as_json: Json = False,
 ) -> None:
     """Write a page to browse rows: texts, labels, degrees; search, sort, select, export.
@@ -59,7 +63,8 @@ def browse(
         output,
         interval=interval,
         raters=raters,
-        rows=rows,
+        columns=columns,
+        writing=writing,
         reading=report_on_console(reading),
     )
     report_written(written, as_json)
@@ -105,13 +110,12 @@ def ask(
     output: OutputTable = PIPE,
     n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
     *,
-    columns: Annotated[ColumnOptions, {"groups"}],
+    columns: Annotated[ColumnOptions, {"id", "kind", "blank", "groups"}],
     model: ModelFile,
     embedding: Embedding = None,
     method: TrustedMethod = None,
-    rows: RowOptions,
     reading: ReadingOptions,
-    writing: Annotated[WritingOptions, {"to", "raw"}],
+    writing: Annotated[WritingOptions, {"to", "raw", "keep", "overwrite"}],
     as_json: Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
@@ -129,10 +133,8 @@ def ask(
         model,
         output,
         n=n,
-        to=writing.to,
-        groups=columns.groups,
-        raw=writing.raw,
-        rows=rows,
+        columns=columns,
+        writing=writing,
         reading=report_on_console(reading, output),
     )
     report_written(written, as_json)
@@ -153,8 +155,9 @@ def suggest(
     model: ModelFile,
     embedding: Embedding = None,
     method: TrustedMethod = None,
-    rows: RowOptions,
+    columns: _RowColumns,
     reading: ReadingOptions,
+    writing: _RowOutput,
     as_json: Json = False,
 ) -> None:
     """Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).
@@ -170,7 +173,8 @@ def suggest(
         output,
         program=program,
         question=question,
-        rows=rows,
+        columns=columns,
+        writing=writing,
         reading=report_on_console(reading),
     )
     report_written(written, as_json)

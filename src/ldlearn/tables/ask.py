@@ -16,12 +16,12 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import PIPE, ReadingOptions, write_file
-from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows, find_groups
-from ldlearn.tables.options import RowOptions
+from ldlearn.tables.options import ColumnOptions, WritingOptions
 from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.writing import WrittenTable
+from ldlearn.tables.writing import WrittenTable, check_writing
 
 _PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
@@ -36,15 +36,13 @@ def ask_table(
     output: str = PIPE,
     *,
     n: int = 50,
-    to: str | None = None,
-    groups: str | None = None,
-    raw: bool = False,
-    rows: RowOptions = RowOptions(),
+    columns: ColumnOptions = ColumnOptions(),
+    writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
-    The table has the identifier, the texts (or what ``rows.keep`` names), ``rank`` (see
+    The table has the identifier, the texts (or what ``writing.keep`` names), ``rank`` (see
     `choose_rows`), ``expected_error`` (see `expected_errors`), and ``suspicious``: labels that look
     wrong, with the probability of what is given. The `n` rows to annotate come first, then up to
     `n` other rows with suspicious labels, without a rank.
@@ -58,14 +56,12 @@ def ask_table(
     output : str, default="-"
     n : int, default=50
         How many rows to ask for.
-    groups : str, optional
-        The column that names groups of rows that belong together, see `ColumnOptions`; by default
-        that of the fit, if the table has it. Labels are checked by models that are fitted without
-        the group of their row.
-    to, raw
-        See `WritingOptions`.
-    rows : RowOptions, optional
-        Columns to write, and how labels are read.
+    columns : ColumnOptions, optional
+        Of these ``id``, ``groups``, ``kind`` and ``blank``. Identifier and groups are by default
+        those of the fit, if the table has them. Labels are checked by models that are fitted
+        without the group of their row.
+    writing : WritingOptions, optional
+        Of these ``to``, ``raw``, ``keep`` and ``overwrite``.
     reading : ReadingOptions, optional
 
     Returns
@@ -74,8 +70,8 @@ def ask_table(
     """
     if n < 1:
         raise ParameterError(f"n must be at least 1, got {n}.")
-    format_name = format_of(output, to)
-    found = read_model_rows(data, model, output, rows, reading, groups=groups)
+    writing = check_writing(output, [data, model], writing)
+    found = read_model_rows(data, model, columns, writing.keep, reading)
     for name in _ADDED_COLUMNS:
         if name in (found.id, *found.cells):
             advice = "rename it, or leave it out with keep"
@@ -90,7 +86,7 @@ def ask_table(
     written["rank"] = [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
     written["expected_error"] = errors[places]
     written["suspicious"] = ["; ".join(notes[i]) for i in places]
-    write_table(output, [written], [], format_name, raw=raw)
+    write_table(output, [written], [], writing.to, raw=writing.raw)
     labels = list(found.model.labels)
     return WrittenTable(len(written), labels, output, found.messages + messages)
 
@@ -239,7 +235,8 @@ def write_suggestions(
     *,
     program: str,
     question: str = "label",
-    rows: RowOptions = RowOptions(),
+    columns: ColumnOptions = ColumnOptions(),
+    writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
@@ -259,8 +256,10 @@ def write_suggestions(
         its schema (``labels``, as JSON).
     question : str, default="label"
         Name of the question of the annotation tool.
-    rows : RowOptions, optional
-        Columns to write, and how labels are read.
+    columns : ColumnOptions, optional
+        Of these ``id``, ``kind`` and ``blank``.
+    writing : WritingOptions, optional
+        Of these ``keep`` and ``overwrite``.
     reading : ReadingOptions, optional
 
     Returns
@@ -268,7 +267,8 @@ def write_suggestions(
     WrittenTable
     """
     check_choice("program", program, _PROGRAMS)
-    found = read_model_rows(data, model, output, rows, reading)
+    check_output(output, [data, model], overwrite=writing.overwrite)
+    found = read_model_rows(data, model, columns, writing.keep, reading)
     labels = list(found.model.labels)
     degrees = found.predicted
     if found.degrees is not None:

@@ -276,7 +276,7 @@ def _name_nameless_columns(table: Source) -> None:
 
 def check_output(
     name: str,
-    inputs: Sequence[str] = (),
+    inputs: Iterable[Any] = (),
     *,
     overwrite: bool = True,
 ) -> None:
@@ -286,8 +286,8 @@ def check_output(
     ----------
     name : str
         The file, or "-".
-    inputs : sequence of str
-        What the output is made from: never overwritten, under whatever name or link.
+    inputs : iterable
+        What the output is made from: files are never overwritten, under whatever name or link.
     overwrite : bool
         Whether another file that exists is replaced.
     """
@@ -299,7 +299,7 @@ def check_output(
     path = Path(name)
     if path.is_file():
         for other in inputs:
-            if _is_same_file(path, other):
+            if isinstance(other, str) and _is_same_file(path, other):
                 problem = f"it is the same file as the input {other}, which would be lost"
                 raise FileError(f"{name}: {problem}; name another.")
         if not overwrite:

@@ -4,9 +4,11 @@ Each group is a frozen dataclass. A `cli_option` is also one of the command line
 name, metavariable and help from the field; a field without help is for Python only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+from ldlearn.exceptions import ParameterError
 
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
@@ -14,6 +16,15 @@ Columns = str | int | slice | Sequence[str | int | slice] | None
 def cli_option(metavar: str | None, help: str, default: Any = None, *flags: str) -> Any:
     """A field that is an option of the command line, by default under the name of the field."""
     return field(default=default, metadata={"metavar": metavar, "help": help, "flags": flags})
+
+
+def check_meaningful(options: Any, meaningful: Collection[str]) -> None:
+    """Refuse options beside a model that has no use for them."""
+    for name in given_options(options):
+        if name not in meaningful:
+            raise ParameterError(
+                f"{name} has no meaning beside a model, which is fitted already; leave it out."
+            )
 
 
 def given_options(options: Any) -> list[str]:
@@ -92,29 +103,8 @@ class ColumnOptions(LabelOptions):
 
 
 @dataclass(frozen=True)
-class RowOptions(LabelOptions):
-    """Which columns of a table are shown beside what a model makes of them.
-
-    Attributes
-    ----------
-    kind, blank
-        See `LabelOptions`.
-    id : str, optional
-        The identifier column; by default that of the fit, if the table has it.
-    keep : str or sequence, optional
-        Columns to show; by default the texts, or the first features.
-    overwrite : bool, default=True
-        Whether an existing output is replaced.
-    """
-
-    id: str | None = cli_option("COL", "Identifier column.")
-    keep: Columns = cli_option("COLS", "Columns to write; default: texts.")
-    overwrite: bool = cli_option(None, "Do not overwrite an existing file.", True, "--no-clobber")
-
-
-@dataclass(frozen=True)
 class WritingOptions:
-    """The table of degrees that is written.
+    """What is written of a table, and how.
 
     Attributes
     ----------
@@ -131,7 +121,8 @@ class WritingOptions:
     flag_far : bool, default=False
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
-        Columns of the table that are written too, between the id and the degrees.
+        Columns of the table that are written too, between the id and the degrees. Where rows are
+        shown to people, by default the texts, or the first features.
     raw : bool, default=False
         Write names and texts unchanged. By default, those that a spreadsheet would run as formulas
         get an apostrophe in CSV and TSV, which is removed when ldlearn reads them, and control

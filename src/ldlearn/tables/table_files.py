@@ -20,16 +20,15 @@ from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_b
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, ReadingOptions, find_label_file, prefix_errors
-from ldlearn.tables.formats import check_output, open_table, write_table
+from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.options import (
     ColumnOptions,
     Columns,
     LabelOptions,
-    RowOptions,
     WritingOptions,
-    given_options,
+    check_meaningful,
 )
 from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import (
@@ -41,7 +40,14 @@ from ldlearn.tables.table_fit import (
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.training_rows import share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
-from ldlearn.tables.writing import Uncertainty, Writer, WrittenTable, as_strings
+from ldlearn.tables.writing import (
+    WrittenTable,
+    arrange_columns,
+    as_strings,
+    check_writing,
+    name_uncertainty_columns,
+    uncertainty_columns,
+)
 
 _LARGE_OVERLAP = 0.1  # share of training rows in a table that an evaluation mentions
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
@@ -105,9 +111,9 @@ def predict_table(
     reading : ReadingOptions, optional
     """
     loaded = load_table_model(model)
-    writer = Writer(output, [data, model], writing)
+    writing = check_writing(output, [data, model], writing)
     input = loaded.make_input(data, reading)
-    return _write_in_chunks(input, loaded, loaded.predict, writer, id)
+    return _write_in_chunks(input, loaded, loaded.predict, output, writing, id)
 
 
 def enhance_table(
@@ -132,18 +138,16 @@ def enhance_table(
         Of these ``id``, ``blank`` and ``empty_rows``; the model knows its own columns.
     """
     _check_label_file(labels)
-    for name in given_options(columns):
-        if name not in ("id", "blank", "empty_rows"):
-            raise ParameterError(
-                f"{name} has no meaning beside a model, which is fitted already; leave it out."
-            )
-    writer = Writer(output, [data, model, labels], writing)
+    check_meaningful(columns, ("id", "blank", "empty_rows"))
+    writing = check_writing(output, [data, model, labels], writing)
     loaded = load_table_model(model)
     with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
     enhance = partial(loaded.enhance, blank=columns.blank, empty_rows=columns.empty_rows)
     input = loaded.make_input(data, reading, labels)
-    written = _write_in_chunks(input, loaded, enhance, writer, columns.id, with_labels=True)
+    written = _write_in_chunks(
+        input, loaded, enhance, output, writing, columns.id, with_labels=True
+    )
     if loaded.facts.get("label_kind") == "degrees":
         written.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return written
@@ -171,13 +175,12 @@ def fit_enhance_table(
     output, writing, reading
         As for `predict_table`.
     """
-    writer = Writer(output, [data], writing)
+    writing = check_writing(output, [data], writing)
     estimator = make_enhancer(method, params, columns.zeros)
     table = read_labelled(data, labels, columns, reading, writing.keep)
     names = table.columns.labels
-    uncertainty = Uncertainty(names, writing)
-    uncertainty.check(estimator, "enhance")
-    if uncertainty and table.labels.kind != "auto":
+    added = name_uncertainty_columns(estimator, names, writing, "enhance")
+    if added and table.labels.kind != "auto":
         raise ParameterError(
             "interval and flag_far are for 0/1 labels, not for votes or known degrees; "
             "leave them out."
@@ -186,11 +189,12 @@ def fit_enhance_table(
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=names)
-    degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
-    rows = writer.arrange_columns(
-        table.frame, degrees, table.columns.id, table.columns.kept, len(names)
+    further = uncertainty_columns(model.estimator, names, writing, X, targets.y)
+    degrees = degrees.assign(**further)
+    rows = arrange_columns(
+        table.frame, degrees, table.columns.id, table.columns.kept, len(names), writing
     )
-    write_table(output, [rows], names, writer.format, raw=writing.raw)
+    write_table(output, [rows], names, writing.to, raw=writing.raw)
     report_assumed_zeros(table, estimator, columns, params)
     return WrittenTable(len(degrees), names, output, model.facts["warnings"])
 
@@ -307,46 +311,47 @@ def _write_in_chunks(
     input: Input,
     model: TableModel,
     apply: Callable[..., Any],
-    writer: Writer,
+    output: str,
+    writing: WritingOptions,
     id: str | None,
     with_labels: bool = False,
 ) -> WrittenTable:
     """Apply a model to a table in chunks, which have label columns if ``with_labels``."""
     count = 0
     labels = model.labels
-    uncertainty = Uncertainty(labels, writer.options)
-    uncertainty.check(model.estimator, "enhance" if with_labels else "predict")
+    verb = "enhance" if with_labels else "predict"
+    added = name_uncertainty_columns(model.estimator, labels, writing, verb)
     ids: list[Any] = []
     # What an estimator warns of for every chunk is reported once.
     warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
     with warned as caught, open_table(input) as source:
         report = CellReport(source.decimal)
         id = _find_id_column(source, model, id)
-        kept = find_columns_to_keep(source, writer.options.keep, id, labels)
+        kept = find_columns_to_keep(source, writing.keep, id, labels)
         kinds = columns_to_read(source, model, [id, *kept], with_labels)
 
         def tables() -> Iterator[Any]:
             nonlocal count
             for frame in source.chunks(kinds):
-                degrees = apply(frame, report, uncertainty=uncertainty)
+                degrees = apply(frame, report, writing=writing)
                 if len(degrees) < len(frame):
                     frame = frame.iloc[frame.index.get_indexer(degrees.index)]
                 count += len(frame)
                 if with_labels and id is not None:  # predict needs constant memory
                     ids.append(frame[id])
-                yield writer.arrange_columns(frame, degrees, id, kept, len(labels))
+                yield arrange_columns(frame, degrees, id, kept, len(labels), writing)
             if not count:  # a table without rows still has columns
                 pandas = import_pandas()
                 frame = pandas.DataFrame(columns=list(kinds))
-                degrees = pandas.DataFrame(columns=[*labels, *uncertainty.names], dtype=float)
-                yield writer.arrange_columns(frame, degrees, id, kept, len(labels))
+                degrees = pandas.DataFrame(columns=[*labels, *added], dtype=float)
+                yield arrange_columns(frame, degrees, id, kept, len(labels), writing)
 
-        write_table(writer.output, tables(), labels, writer.format, raw=writer.options.raw)
+        write_table(output, tables(), labels, writing.to, raw=writing.raw)
     messages = report.messages()
     if ids:
         messages += describe_repeated(import_pandas().concat(ids))
     messages += dict.fromkeys(str(each.message) for each in caught or ())
-    return WrittenTable(count, list(labels), writer.output, messages)
+    return WrittenTable(count, list(labels), output, messages)
 
 
 def columns_to_read(
@@ -437,27 +442,21 @@ class ModelRows:
 def read_model_rows(
     data: Any,
     model: str | TableModel,
-    output: str,
-    rows: RowOptions,
+    columns: ColumnOptions,
+    keep: Columns,
     reading: ReadingOptions,
-    *,
-    groups: str | None = None,
 ) -> ModelRows:
-    """Read all rows of a file or a data frame, and apply a model.
-
-    An ``output`` that cannot be written is refused before.
-    """
-    inputs = [name for name in (data, model) if isinstance(name, str)]
-    check_output(output, inputs, overwrite=rows.overwrite)
+    """Read all rows of a file or a data frame, and apply a model."""
+    check_meaningful(columns, ("id", "groups", "kind", "blank"))
     model = load_table_model(model)
     input = model.make_input(data, reading)
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        id = _find_id_column(source, model, rows.id)
+        id = _find_id_column(source, model, columns.id)
         has_labels = not set(source.names).isdisjoint(model.label_columns(source.names))
-        shown = find_columns_to_keep(source, rows.keep, id, model.labels)
+        shown = find_columns_to_keep(source, keep, id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
-        grouped = _find_groups_column(source, model, groups)
+        grouped = _find_groups_column(source, model, columns.groups)
         kinds = columns_to_read(source, model, [id, *shown, *grouped], has_labels)
         frame = source.read(kinds)
         X = model.transform(frame, report)
@@ -465,10 +464,10 @@ def read_model_rows(
         recovered = np.zeros(len(frame), dtype=bool)
         messages: list[str] = []
         if has_labels:
-            kind = rows.kind
+            kind = columns.kind
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            found = model.read_labels(frame, rows.blank, kind)
+            found = model.read_labels(frame, columns.blank, kind)
             truth, n_votes, logical, messages = found.to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:

@@ -20,12 +20,12 @@ from ldlearn.tables.features import TablePreprocessing, clean_features, summariz
 from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import LabelledTable, read_labelled
-from ldlearn.tables.options import ColumnOptions, Columns
+from ldlearn.tables.options import ColumnOptions, Columns, WritingOptions
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.training_rows import sample_keys
 from ldlearn.tables.values import describe_repeated, import_pandas
-from ldlearn.tables.writing import Uncertainty
+from ldlearn.tables.writing import uncertainty_columns
 
 
 @dataclass
@@ -266,7 +266,7 @@ class TableModel:
         table: Any,
         report: CellReport | None = None,
         *,
-        uncertainty: Uncertainty = Uncertainty(),
+        writing: WritingOptions = WritingOptions(),
     ) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
@@ -276,8 +276,8 @@ class TableModel:
             Has the feature columns, in any order; other columns are ignored.
         report : CellReport, optional
             As for `transform`.
-        uncertainty : Uncertainty, optional
-            Intervals and the flag of far rows, as further columns.
+        writing : WritingOptions, optional
+            Of these ``interval``, ``raters`` and ``flag_far``: further columns.
 
         Returns
         -------
@@ -287,7 +287,7 @@ class TableModel:
         """
         frame = as_frame(table)
         X = self.transform(frame, report)
-        further = uncertainty.columns(self.estimator, X)
+        further = uncertainty_columns(self.estimator, self.labels, writing, X)
         return self._make_table(self.estimator.predict(X), frame, table, further)
 
     def enhance(
@@ -297,7 +297,7 @@ class TableModel:
         *,
         blank: float | None = None,
         empty_rows: str = "error",
-        uncertainty: Uncertainty = Uncertainty(),
+        writing: WritingOptions = WritingOptions(),
     ) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
@@ -310,7 +310,7 @@ class TableModel:
             some known label must be 0 if more than 10 % are empty.
         empty_rows : {"error", "drop", "unknown"}, default="error"
             See `ColumnOptions`.
-        report, uncertainty
+        report, writing
             As for `predict`.
 
         Returns
@@ -325,7 +325,7 @@ class TableModel:
             frame = frame.iloc[rows]
         Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
-        further = uncertainty.columns(self.estimator, X, Y)
+        further = uncertainty_columns(self.estimator, self.labels, writing, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
 
     def read_labels(
