@@ -190,10 +190,11 @@ class ColumnTypes:
 def find_column_types(
     table: Any,
     features: Sequence[str],
-    given: Mapping[str, Any],
+    given: Mapping[str, str],
     report: CellReport,
+    formats: Mapping[str, str] | None = None,
 ) -> ColumnTypes:
-    """Infer the types of columns, except those ``given`` by type, with formats of datetimes.
+    """Infer the types of columns, except those ``given``, and the formats of datetimes.
 
     Numeric columns that may be identifiers are added to ``report``.
 
@@ -205,11 +206,9 @@ def find_column_types(
     if isinstance(table, SparseTable):
         sparse = [name for name in features if name in table.column_positions]
         rest = [name for name in features if name not in table.column_positions]
-        others = find_column_types(table.frame, rest, given, report)
+        others = find_column_types(table.frame, rest, given, report, formats)
         return _add_sparse_columns(others, table.take_columns(sparse))
-    types: dict[str, str] = {}
-    for type_, names in given.items():
-        types |= dict.fromkeys(names, ColumnType(type_))
+    types = dict(given)
     dtypes = table.dtypes.to_dict()
     inferred = [name for name in features if name not in types]
     plain = [name for name in inferred if dtypes[name].kind in "iuf"]
@@ -223,19 +222,16 @@ def find_column_types(
         if name not in types:
             types[name] = _infer_type(table[name], name, report.decimal)
     by_type = columns_by_type({name: types[name] for name in features})
+    formats = dict(formats or {})
+    for name in by_type.get(ColumnType.DATETIME, ()):
+        form = formats.get(name) or find_datetime_format(table[name], name)
+        if form is None:
+            raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
+        formats[name] = form
     columns: dict[str, str] = {}
     for type_ in ColumnType:
         columns |= dict.fromkeys(by_type.pop(type_, ()), type_.value)
     left_out = {name: types[name] for name in chain(*by_type.values())}
-    datetimes = given.get("datetime")
-    formats = dict(datetimes) if isinstance(datetimes, Mapping) else {}
-    for name, type_ in columns.items():
-        if type_ != ColumnType.DATETIME or name in formats:
-            continue
-        form = find_datetime_format(table[name], name)
-        if form is None:
-            raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
-        formats[name] = form
     return ColumnTypes(columns, formats, left_out)
 
 

@@ -102,9 +102,10 @@ class TableColumns:
     Attributes
     ----------
     labels, features : list of str
-    types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of
-        datetimes it may be a mapping, to the format of each.
+    types : dict of str to str
+        The `ColumnType` of features of which the user gives it.
+    formats : dict of str to str
+        The formats of datetimes, of which the user gives them.
     id : str or None
     groups : str or None
         The column that names the groups of rows that belong together.
@@ -114,7 +115,8 @@ class TableColumns:
 
     labels: list[str]
     features: list[str]
-    types: dict[str, Any]
+    types: dict[str, str]
+    formats: dict[str, str]
     id: str | None
     groups: str | None = None
     kept: list[str] = field(default_factory=list)
@@ -156,22 +158,24 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
     features = [i for i in found["features"] if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
-    types: dict[str, Any] = {}
+    known = set(features)
+    types: dict[str, str] = {}
     for role in ColumnType:
-        for i in set(found[role]).difference(features):
-            raise TableError(f"{role} names {names[i]!r}, which is no feature.")
-        if found[role]:
-            types[role] = [names[i] for i in found[role]]
+        for i in found[role]:
+            if i not in known:
+                raise TableError(f"{role} names {names[i]!r}, which is no feature.")
+            types[names[i]] = role
+    formats = {}
     if isinstance(options.datetime, Mapping):
-        types["datetime"] = {}
         for choice, form in options.datetime.items():
             # A prefix may name several columns of one format.
             for i in source.find(choice, "datetime"):
-                types["datetime"][names[i]] = form
+                formats[names[i]] = form
     return TableColumns(
         labels=[names[i] for i in found["labels"]],
         features=[names[i] for i in features],
         types=types,
+        formats=formats,
         id=next((names[i] for i in found["id"]), None),
         groups=next((names[i] for i in found["groups"]), None),
     )

@@ -14,8 +14,9 @@ from ldlearn.tables.columns import check_columns
 from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.options import Columns
+from ldlearn.tables.source import to_matrix
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
+from ldlearn.tables.values import describe_repeated, import_pandas, to_texts
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,7 @@ def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
             names = [name for name in names if name != id]
         frame = source.read(dict.fromkeys(filter(None, [*names, id]), "any"))
         try:
-            values = np.column_stack([to_numbers(frame[name], name) for name in names])
-            found = TableLabels(names, values, frame.index)
+            found = TableLabels(names, to_matrix(frame[names], names), frame.index)
             D = found.check_degrees(advice="degrees of a row sum to 1.")
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."

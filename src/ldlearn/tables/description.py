@@ -271,7 +271,7 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
     for frame in chunks:
         found = np.flatnonzero(frame.index == row)
         if len(found):
-            return frame.iloc[found[:1]]
+            return frame.take(found[:1])
         seen += [*frame.index[:1], *frame.index[-1:]]
     known = "the table has no rows"
     if seen:

@@ -106,7 +106,7 @@ class Source:
         step = rows_per_chunk(8 * len(kinds))
         for table in self._read_tables(kinds, times=STREAMED):
             for start in range(0, len(table), step):
-                yield table.iloc[start : start + step]
+                yield table.take(np.arange(start, min(start + step, len(table))))
 
     def read(self, kinds: Kinds, *, sparse: bool = False) -> Any:
         """All rows, at least one, in one frame; in a `SparseTable` if ``sparse`` allows it."""
@@ -289,11 +289,6 @@ class SparseTable:
         # As floats: the product of both lengths may exceed every integer type.
         return self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float))
 
-    @property
-    def iloc(self) -> _RowIndexer:
-        """Some rows, as ``iloc`` of a frame gives them."""
-        return _RowIndexer(self)
-
     def __len__(self) -> int:
         return len(self.frame)
 
@@ -307,6 +302,10 @@ class SparseTable:
     def column_positions(self) -> dict[str, int]:
         """Where in the matrix each of its columns is."""
         return {name: j for j, name in enumerate(self.names)}
+
+    def take(self, rows: NDArray[np.intp]) -> SparseTable:
+        """Some rows, as ``take`` of a frame gives them."""
+        return replace(self, frame=self.frame.take(rows), matrix=self.matrix[rows])
 
     def assign(self, **columns: Any) -> SparseTable:
         """With further columns in the frame, as ``assign`` of a frame adds them."""
@@ -367,12 +366,3 @@ def _rename_columns(table: Any, names: Sequence[str]) -> Any:
 def _as_index(names: Sequence[str]) -> Any:
     """Names as Python objects: those of Arrow's kind are slow to go through."""
     return import_pandas().Index(names, dtype=object)
-
-
-@dataclass(frozen=True)
-class _RowIndexer:
-    table: SparseTable
-
-    def __getitem__(self, rows: Any) -> SparseTable:
-        table = self.table
-        return replace(table, frame=table.frame.iloc[rows], matrix=table.matrix[rows])

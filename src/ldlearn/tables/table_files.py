@@ -240,14 +240,15 @@ def evaluate_table(
     input = loaded.make_input(data, reading, labels)
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        grouped = _find_groups_column(source, loaded, None)
-        frame = source.read(columns_to_read(source, loaded, grouped), sparse=True)
+        groups = _find_column(source, loaded, "groups")
+        frame = source.read(columns_to_read(source, loaded, [groups]), sparse=True)
         found_labels = loaded.read_labels(frame, cells.blank, cells.kind)
         truth, weights, logical, messages = found_labels.to_truth()
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     keys = hash_rows(X)
+    named_groups = keys if groups is None else read_groups(frame[groups])
     by_classifier = None
     if loaded.classifier is not None:
         by_classifier = loaded.classifier.predict(X)
@@ -259,7 +260,7 @@ def evaluate_table(
         logical,
         metrics,
         weights,
-        join_groups(keys, *(read_groups(frame[name]) for name in grouped)),
+        join_groups(keys, named_groups),
     )
     warnings = []
     if not found["better_than_baselines"]:
@@ -326,7 +327,7 @@ def _write_in_chunks(
     warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
     with warned as caught, open_table(input) as source:
         report = CellReport(source.decimal)
-        id = _find_id_column(source, model, id)
+        id = _find_column(source, model, "id", id)
         kept = find_columns_to_keep(source, writing.keep, id, labels)
         kinds = columns_to_read(source, model, [id, *kept], with_labels)
 
@@ -335,7 +336,7 @@ def _write_in_chunks(
             for frame in source.chunks(kinds):
                 degrees = apply(frame, report, writing=writing)
                 if len(degrees) < len(frame):
-                    frame = frame.iloc[frame.index.get_indexer(degrees.index)]
+                    frame = frame.take(frame.index.get_indexer(degrees.index))
                 count += len(frame)
                 if with_labels and id is not None:  # predict needs constant memory
                     ids.append(frame[id])
@@ -372,22 +373,17 @@ def columns_to_read(
     return kinds
 
 
-def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
-    """The identifier column: that which is named, or that of the model if the table has it."""
-    if id is None:
-        return model.id if model.id in source.names else None
-    check_columns(source.names, [id], "id")
-    if id in model.labels:
-        raise TableError(f"the column {id!r} is a label and cannot be the id.")
-    return id
-
-
-def _find_groups_column(source: Source, model: TableModel, groups: str | None) -> list[str]:
-    """The column of groups: that which is given, or that of the model if the table has it."""
-    if groups is None:
-        return [name for name in source.names if name == model.groups]
-    check_columns(source.names, [groups], "groups")
-    return [groups]
+def _find_column(
+    source: Source, model: TableModel, role: str, given: str | None = None
+) -> str | None:
+    """The column of ids or groups: that which is given, or that of the model if it is there."""
+    if given is None:
+        usual = getattr(model, role)
+        return usual if usual in source.names else None
+    check_columns(source.names, [given], role)
+    if given in model.labels:
+        raise TableError(f"the column {given!r} is a label and cannot be the {role}.")
+    return given
 
 
 @dataclass(frozen=True)
@@ -452,12 +448,12 @@ def read_model_rows(
     input = model.make_input(data, reading)
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        id = _find_id_column(source, model, columns.id)
+        id = _find_column(source, model, "id", columns.id)
         has_labels = not set(source.names).isdisjoint(model.label_columns(source.names))
         shown = find_columns_to_keep(source, keep, id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
-        grouped = _find_groups_column(source, model, columns.groups)
-        kinds = columns_to_read(source, model, [id, *shown, *grouped], has_labels)
+        groups = _find_column(source, model, "groups", columns.groups)
+        kinds = columns_to_read(source, model, [id, *shown, groups], has_labels)
         frame = source.read(kinds)
         X = model.transform(frame, report)
         labels = degrees = n_votes = None
@@ -486,7 +482,7 @@ def read_model_rows(
         degrees=degrees,
         n_votes=n_votes,
         recovered=recovered,
-        groups=read_groups(frame[grouped[0]]) if grouped else None,
+        groups=None if groups is None else read_groups(frame[groups]),
         messages=messages + report.messages(),
     )
 

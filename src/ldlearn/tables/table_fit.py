@@ -197,8 +197,8 @@ def _score_held_out(
             part, X, _ = TableModel.fit_labelled(
                 training_table, model.estimator, embedding, model.types
             )
-            report = CellReport(table.input.reading.dialect.decimal)
-            X_test = part.transform(table.frame.iloc[test], report)
+            report = CellReport(table.decimal)
+            X_test = part.transform(table.frame.take(test), report)
             P = part.estimator.predict(X_test)
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a
     # model.

@@ -205,7 +205,7 @@ class TableModel:
             labels,
             id,
             facts,
-            decimal=table.input.reading.dialect.decimal or ".",
+            decimal=table.decimal or ".",
             groups=table.columns.groups,
         )
         return model, X, targets
@@ -322,7 +322,7 @@ class TableModel:
         frame = as_frame(table)
         labels, rows = self.read_labels(frame, blank).handle_empty_rows(empty_rows)
         if len(rows) < len(frame):
-            frame = frame.iloc[rows]
+            frame = frame.take(rows)
         Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
         further = uncertainty_columns(self.estimator, self.labels, writing, X, Y)
