@@ -9,12 +9,9 @@ from ldlearn import tables
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_table, report_written
 from ldlearn.cli.options import (
     Data,
-    Embedding,
+    FittedModel,
     Json,
-    ModelFile,
     OutputTable,
-    TrustedMethod,
-    import_trusted_code,
     report_on_console,
 )
 from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
@@ -36,9 +33,7 @@ def browse(
         float | None, Option(metavar="N", help="Number of raters of a row, if known.")
     ] = None,
     *,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     columns: _RowColumns,
     reading: ReadingOptions,
     writing: _RowOutput,
@@ -56,7 +51,7 @@ def browse(
 
     if not output.endswith((".html", ".htm")):
         raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     written = write_browse_page(
         data,
         model,
@@ -75,9 +70,7 @@ def explain(
     row: Annotated[int, Option(metavar="N", help="Number of the row; the header is row 1.")],
     top: Annotated[int, Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
     *,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +81,7 @@ def explain(
     \b
     ldlearn explain new.csv --model model.ldl --row 17
     """
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     found = tables.explain_row(data, model, row, reading=report_on_console(reading))
     for message in found.messages:
         log(message)
@@ -111,9 +104,7 @@ def ask(
     n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
     *,
     columns: Annotated[ColumnOptions, {"id", "kind", "blank", "groups"}],
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     reading: ReadingOptions,
     writing: Annotated[WritingOptions, {"to", "raw", "keep", "overwrite"}],
     as_json: Json = False,
@@ -127,7 +118,7 @@ def ask(
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     check_one_stdout(output, as_json)
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     written = tables.ask_table(
         data,
         model,
@@ -152,9 +143,7 @@ def suggest(
         str, Option(metavar="NAME", help="Question of the annotation tool.")
     ] = "label",
     *,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     columns: _RowColumns,
     reading: ReadingOptions,
     writing: _RowOutput,
@@ -166,7 +155,7 @@ def suggest(
     ldlearn suggest new.csv --model model.ldl --for argilla -o records.json
     ldlearn suggest table.csv -m model.ldl --for datasets -o soft.parquet
     """
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     written = tables.write_suggestions(
         data,
         model,

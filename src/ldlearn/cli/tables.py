@@ -24,16 +24,15 @@ from ldlearn.cli.option_groups import all_but
 from ldlearn.cli.options import (
     Data,
     Embedding,
+    FittedModel,
     Json,
     LabelColumns,
     MethodName,
     MethodParams,
     Metrics,
-    ModelFile,
     OutputTable,
     Scheduler,
     TrustedMethod,
-    import_trusted_code,
     report_on_console,
     split_names,
 )
@@ -210,7 +209,7 @@ def enhance(
         )
     else:
         trusted = method if ":" in (method or "") else None
-        import_trusted_code(model, embedding, trusted)
+        FittedModel(model, embedding, trusted).import_code()
         for name, value in {"method": None if trusted else method, "set": set}.items():
             if value:
                 raise ParameterError(
@@ -227,9 +226,7 @@ def predict(
     output: OutputTable = PIPE,
     *,
     columns: Annotated[ColumnOptions, {"id"}],
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     reading: ReadingOptions,
     writing: WritingOptions,
     scheduler: Scheduler = None,
@@ -247,7 +244,7 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     reading = report_on_console(reading, output)
     if scheduler is None:
         written = tables.predict_table(
@@ -277,9 +274,7 @@ def evaluate(
     ] = None,
     *,
     cells: LabelOptions,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
@@ -293,7 +288,7 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     found = tables.evaluate_table(
         data,
         model,
