@@ -146,7 +146,7 @@ def fit(
     lines = describe_types(facts["columns"])
     if missing := facts["missing"]:
         lines.append(f"missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
-    for line in lines + describe_repeated_rows(facts.get("repeated_rows") or 0, n):
+    for line in lines + describe_repeated_rows(facts["repeated_rows"] or 0, n):
         print_result(f"  {line}")
     if explanation := getattr(model.estimator, "selection_summary_", ""):
         selected = []

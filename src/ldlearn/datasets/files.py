@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ldlearn._messages import format_list
+from ldlearn.core.targets import default_label_names
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.columns import strip_mark
@@ -17,7 +18,7 @@ from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, writ
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.options import Columns
 from ldlearn.tables.source import Source, to_matrix
-from ldlearn.tables.table_labels import to_dataset_fields
+from ldlearn.tables.table_labels import TableLabels
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 
@@ -181,7 +182,9 @@ def _read_matrices(
         # labels.
         kind_of_field = _KIND_OF_FIELD.get(field, "auto") if kind == "auto" else kind
         rows = range(source.first_row, source.first_row + len(matrix))
-        fields |= to_dataset_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
+        names = label_names or default_label_names(matrix.shape[1])
+        labels = TableLabels(names, matrix, rows)
+        fields |= labels.to_dataset_fields(kind_of_field, normalise=normalise)
     return fields
 
 

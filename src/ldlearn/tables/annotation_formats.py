@@ -147,7 +147,9 @@ def parse_tasks(
     for number, task in enumerate(tasks, start=1):
         item = _as_text(task.get("id")) or str(number)
         features = _task_features(task)
-        for annotation in _task_annotations(task):
+        for annotation in task.get("annotations") or ():
+            if not isinstance(annotation, Mapping):
+                continue
             who = annotation.get("completed_by", annotation.get("user"))
             if isinstance(who, Mapping):
                 who = who.get("id", who.get("email"))
@@ -167,10 +169,6 @@ def parse_tasks(
         advice = suggest_name(question, asked, "the questions are")
         raise TableError(f"there is no question {question!r}; {advice}")
     return found
-
-
-def _task_annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [entry for entry in task.get("annotations") or () if isinstance(entry, Mapping)]
 
 
 def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import ArraySource
 from ldlearn.tables.columns import (
-    MARKS,
+    LABEL_MARKS,
     check_distinct,
     find_columns,
     is_number,
@@ -108,7 +108,7 @@ def _read_header(lines: Iterable[str], budget: Budget) -> tuple[str, str, list[_
             attributes.append(_parse_attribute(text))
         elif keyword.startswith("@data"):
             return relation, field, attributes
-        elif text.startswith(_MARK) and text.removeprefix(_MARK) in MARKS:
+        elif text.startswith(_MARK) and text.removeprefix(_MARK) in LABEL_MARKS:
             field = text.removeprefix(_MARK)
         elif text and not text.startswith("%"):
             raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")

@@ -300,7 +300,7 @@ def _open_npy(opened: OpenInput) -> ArraySource:
     if input.has_path:
         found = {}
         size = 0
-        for field in ("X", *MARKS):
+        for field in MARKS:
             part = _part_path(input.table, field)
             if part.is_file():
                 found[field] = part

@@ -31,10 +31,10 @@ from ldlearn.tables.options import ColumnOptions, Columns
 if TYPE_CHECKING:
     from ldlearn.tables.source import Source
 
-# Marks before label names in headings, where plain names would not do: two label matrices, or a
+# Marks before names in headings, where plain names would not do: two label matrices, or a
 # name that occurs twice.
-MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
-FEATURE_MARK = "X:"
+LABEL_MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
+MARKS = {"X": "X:", **LABEL_MARKS}
 
 
 def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") -> list[int]:
@@ -290,7 +290,7 @@ def _missing_column_error(names: Sequence[str], part: str, option: str) -> Table
 def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
     found = {}
-    for kind, mark in MARKS.items():
+    for kind, mark in LABEL_MARKS.items():
         if positions := [i for i, name in enumerate(names) if name.startswith(mark)]:
             found[kind] = positions
     return found
@@ -298,12 +298,12 @@ def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
 
 def strip_mark(name: str, field: str) -> str:
     """A heading without its mark; ``field`` is "X" for features."""
-    return name.removeprefix(FEATURE_MARK if field == "X" else MARKS.get(field, ""))
+    return name.removeprefix(MARKS.get(field, ""))
 
 
 def mark_if_ambiguous(name: str, field: str) -> str:
     """A heading of which `strip_mark` makes ``name``, though it begins as if it had a mark."""
-    mark = FEATURE_MARK if field == "X" else MARKS.get(field, "")
+    mark = MARKS.get(field, "")
     return mark + name if name.startswith(mark) else name
 
 

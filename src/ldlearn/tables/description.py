@@ -38,7 +38,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "certified_gap": _certified_gap(estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
         "columns": facts["columns"],
-        "source": facts.get("source", {}),
+        "source": facts["source"],
         "labels": list(model.labels),
         "id": model.id,
         "groups": model.groups,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ldlearn._messages import escape_commands, format_list
 from ldlearn.exceptions import FileError, TableError
-from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
+from ldlearn.tables.columns import MARKS, check_distinct, is_number
 from ldlearn.tables.files import (
     PIPE,
     Budget,
@@ -101,7 +101,7 @@ class DatasetContent:
             return plain
         headings = []
         for name in self.feature_names:
-            headings.append(FEATURE_MARK + name if _needs_mark(name) else name)
+            headings.append(MARKS["X"] + name if _needs_mark(name) else name)
         for kind in self.labels:
             headings += [MARKS[kind] + name for name in self.label_names]
         check_distinct(headings)
@@ -130,7 +130,7 @@ class DatasetContent:
 
 
 def _needs_mark(name: str) -> bool:
-    return not name or name.startswith((FEATURE_MARK, *MARKS.values()))
+    return not name or name.startswith(tuple(MARKS.values()))
 
 
 def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:

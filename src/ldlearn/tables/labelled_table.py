@@ -285,7 +285,7 @@ def prepare_table(
     table = read_labelled(data, labels, columns, reading)
     with prefix_errors(data):
         frame, types, report = table.clean(sparse=True)
-        fields = table.labels.to_fields(kind)
+        fields = table.labels.to_prepared_fields(kind)
         _, X = TablePreprocessing.fit(frame, types, sparse=True)
         groups, n_repeated = find_groups(X, table.named_groups)
     return PreparedTable(

@@ -143,7 +143,7 @@ _RECORDS = {
         "holdout": "holdout | None",
         "warnings": "list of str",
         "columns": "dict of str",
-        "source": "dict of str | None",
+        "source": "dict of str",
         "label_list": "dict of str | None",
     },
     "holdout": {

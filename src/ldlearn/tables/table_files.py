@@ -148,7 +148,7 @@ def enhance_table(
     written = _write_in_chunks(
         input, loaded, enhance, output, writing, columns.id, with_labels=True
     )
-    if loaded.facts.get("label_kind") == "degrees":
+    if loaded.facts["label_kind"] == "degrees":
         written.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return written
 
@@ -284,8 +284,8 @@ def _describe_training_rows(
     checksum = describe_origin(input.where).get("sha256")
     share = share_in_training(model.training_keys, keys)
     # Where training rows are alike, new rows are like them, too.
-    repeated = (model.facts.get("repeated_rows") or 0) / model.facts["rows"]
-    if checksum is not None and checksum == model.facts.get("source", {}).get("sha256"):
+    repeated = (model.facts["repeated_rows"] or 0) / model.facts["rows"]
+    if checksum is not None and checksum == model.facts["source"].get("sha256"):
         finding = (
             f"{input.where} is the table that the model was fitted on, "
             "so these scores are not those of new rows"
@@ -461,7 +461,7 @@ def read_model_rows(
         messages: list[str] = []
         if has_labels:
             kind = columns.kind
-            if kind == "auto" and model.facts.get("label_kind") == "votes":
+            if kind == "auto" and model.facts["label_kind"] == "votes":
                 kind = "votes"
             found = model.read_labels(frame, columns.blank, kind)
             truth, n_votes, logical, messages = found.to_truth()

@@ -326,5 +326,5 @@ def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
 
 def held_out_scores(facts: dict[str, Any]) -> list[Score]:
     """The scores on held-out rows that a model keeps; none if none were held out."""
-    held = facts.get("holdout") or {}
-    return [Score(**record) for record in held.get("scores", [])]
+    held = facts["holdout"] or {"scores": []}
+    return [Score(**record) for record in held["scores"]]

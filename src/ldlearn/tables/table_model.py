@@ -193,6 +193,7 @@ class TableModel:
             "positives_per_row": float((T > 0).sum() / len(T)),
             "mean_distribution": mean_distribution(T).tolist(),
             "holdout": None,
+            "source": {},
             **columns,
             "warnings": messages,
         }
