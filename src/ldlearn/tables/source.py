@@ -295,6 +295,7 @@ class SparseTable:
     def __getitem__(self, name: str) -> Any:
         if name not in self.column_positions:
             return self.frame[name]
+        self.budget.spend(8 * len(self))
         column = self.matrix[:, [self.column_positions[name]]].toarray()[:, 0]
         return import_pandas().Series(column, index=self.index)
 
