@@ -590,7 +590,7 @@ def test_json_list_of_rows_is_a_table(write):
 def test_json_from_standard_input(write, monkeypatch):
     with open(write("a.json", '[{"id": 1, "label": "x"}]')) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        assert read_annotations("-", format="json").labels == ["x"]
+        assert read_annotations("-", reading=ReadingOptions(format="json")).labels == ["x"]
 
 
 def test_writing_json_is_rejected(export, tmp_path, capsys):

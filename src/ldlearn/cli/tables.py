@@ -481,8 +481,7 @@ def import_(
         item=item,
         rater=rater,
         label=label,
-        format=reading.format,
-        dialect=reading.dialect,
+        reading=reading,
     )
     write_table(output, [found.table], found.labels, writing.to, raw=writing.raw)
     for message in found.messages:

@@ -30,7 +30,7 @@ from ldlearn.tables.files import (
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.options import ColumnOptions, Columns
-from ldlearn.tables.source import Kind, Source, SparseTable
+from ldlearn.tables.source import Source, SparseTable
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import read_groups
 
@@ -120,7 +120,7 @@ def read_labelled(
         kept = find_columns_to_keep(source, keep, columns.id, named)
         columns = replace(columns, kept=kept)
         # The last kind counts: a kept column that is a feature is read as a feature.
-        kinds: dict[str, Kind] = dict.fromkeys(kept, "text")
+        kinds = dict.fromkeys(kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         # As text: codes keep leading zeros, and dates their form.
         for name, type_ in columns.types.items():

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ ROW_BYTES = 16  # beside its cells: its number, and its degrees
 # Not of memory: each takes about 3 ms of work, so that 4,000 take 12 s.
 TEXT_COLUMN_BYTES = 32 << 10
 
-Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
-Kinds = Mapping[Any, Kind]  # by the position of a column, or by its name
+# How columns are read, by their positions or names: "text" or "any", which is as numbers where all
+# cells are numbers.
+Kinds = Mapping[Any, str]
 
 
 class Source:
@@ -89,7 +90,7 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices = {field: np.empty((0, len(group))) for field, group in groups.items()}
         n_rows = 0
-        kinds: Kinds = dict.fromkeys(chain(*groups.values()), "any")
+        kinds = dict.fromkeys(chain(*groups.values()), "any")
         for block in self._read_blocks(kinds):
             for field, group in groups.items():
                 piece = to_matrix(block[group], [self.names[i] for i in group])
@@ -211,7 +212,7 @@ def rows_per_chunk(row_bytes: int) -> int:
     return min(CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, row_bytes)))
 
 
-def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
+def as_column(cells: list[Any], kind: str) -> NDArray[Any]:
     """Cells of a row-wise format: floats if all are numbers and nulls; else as they are."""
     values = np.fromiter(cells, dtype=object, count=len(cells))
     if kind == "any" and set(map(type, cells)) <= {int, float, type(None)}:

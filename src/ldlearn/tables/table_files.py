@@ -30,7 +30,7 @@ from ldlearn.tables.options import (
     WritingOptions,
     check_meaningful,
 )
-from ldlearn.tables.source import Kind, Source
+from ldlearn.tables.source import Source
 from ldlearn.tables.table_fit import (
     describe_classifier,
     describe_origin,
@@ -360,10 +360,10 @@ def columns_to_read(
     model: TableModel,
     beside: Sequence[str | None] = (),
     with_labels: bool = True,
-) -> dict[str, Kind]:
+) -> dict[str, str]:
     """The columns that a model needs and those ``beside`` them; missing ones are an error."""
     check_columns(source.names, model.features, "feature")
-    kinds: dict[str, Kind] = dict.fromkeys(filter(None, beside), "text")
+    kinds = dict.fromkeys(filter(None, beside), "text")
     kinds |= dict.fromkeys(model.features, "text")
     kinds |= dict.fromkeys(model.numeric, "any")
     if with_labels:
