@@ -79,7 +79,7 @@ def write_browse_page(
     check_output(output, [data, model], overwrite=writing.overwrite)
     found = read_model_rows(data, model, columns, writing.keep, reading)
     labels = found.model.labels
-    n_rows = len(found.names)
+    n_rows = len(found.cells)
     if n_rows > MAX_ROWS:
         most = f"a page holds at most {MAX_ROWS:,} rows"
         raise TableError(f"{most}, this table has {n_rows:,}; use a part of it.")
@@ -88,8 +88,8 @@ def write_browse_page(
     scores = _find_scores(found, posterior, series)
     content: dict[str, Any] = {
         "labels": labels,
-        "id": found.id,
-        "names": list(map(_shorten, found.names)),
+        "id": found.cells.index.name,
+        "names": list(map(_shorten, found.cells.index)),
         "columns": list(found.cells.columns),
         "cells": [],
         "given": None,

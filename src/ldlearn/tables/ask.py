@@ -73,7 +73,7 @@ def ask_table(
     writing = check_writing(output, [data, model], writing)
     found = read_model_rows(data, model, columns, writing.keep, reading)
     for name in _ADDED_COLUMNS:
-        if name in (found.id, *found.cells):
+        if name in (found.cells.index.name, *found.cells):
             advice = "rename it, or leave it out with keep"
             raise TableError(f"a column of this name would be added; {advice}.", column=name)
     errors = expected_errors(found.predicted, found.degrees, found.n_votes)
@@ -81,8 +81,7 @@ def ask_table(
     notes, others, messages = _check_labels_of_rows(found)
     others = others[~np.isin(others, asked)][:n]
     places = [*asked, *others]
-    written = found.cells.iloc[places].reset_index(drop=True)
-    written.insert(0, found.id, np.take(found.names, places))
+    written = found.cells.iloc[places].reset_index()
     written["rank"] = [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
     written["expected_error"] = errors[places]
     written["suspicious"] = ["; ".join(notes[i]) for i in places]
@@ -93,7 +92,7 @@ def ask_table(
 
 def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, list[str]]:
     """Notes on suspicious labels of each row, such rows from the least probable label, messages."""
-    notes: list[list[str]] = [[] for _ in rows.names]
+    notes: list[list[str]] = [[] for _ in rows.recovered]
     groups, n_repeated = find_groups(rows.X, rows.groups)
     messages = describe_repeated_rows(n_repeated, len(groups))
     n_groups = len(np.unique(groups[rows.recovered]))
@@ -278,7 +277,7 @@ def write_suggestions(
         write_file(output, _soft_labels_parquet(found, cells, degrees))
         return WrittenTable(len(degrees), labels, output, found.messages)
     records = []
-    for name, fields, row in zip(found.names, cells.to_dict("records"), degrees, strict=True):
+    for name, fields, row in zip(cells.index, cells.to_dict("records"), degrees, strict=True):
         largest = np.argsort(-row, kind="stable")
         largest = largest[row[largest] >= 1.0 / len(labels) - 1e-9]
         suggested = dict(zip(np.take(labels, largest).tolist(), row[largest].tolist(), strict=True))
@@ -334,7 +333,7 @@ def _label_studio_task(
 def _soft_labels_parquet(rows: ModelRows, cells: Any, degrees: Array) -> bytes:
     pa = import_optional("pyarrow", "tables", "Tables")
     parquet = import_optional("pyarrow.parquet", "tables", "Tables")
-    columns = {rows.id: rows.names} | cells.to_dict("list")
+    columns = cells.reset_index().to_dict("list")
     columns["soft_labels"] = pa.array(degrees.tolist(), pa.list_(pa.float32()))
     table = pa.table(columns, metadata={"labels": json.dumps(rows.model.labels)})
     file = io.BytesIO()

@@ -395,13 +395,10 @@ class ModelRows:
     table : str
         Name of the table.
     model : TableModel
-    id : str
-        Name of the identifier column; "row" if there is none.
-    names : list of str
-        Identifiers, or numbers of the rows.
     cells : DataFrame
         The columns by which a reader recognises a row: those to keep, or the texts, or the first
-        features.
+        features. The index has the identifiers under the name of their column, or the numbers of
+        the rows under the name "row".
     X : array or CSR matrix of shape (n_samples, n_features)
         What the estimator sees.
     predicted : ndarray of shape (n_samples, n_labels)
@@ -422,8 +419,6 @@ class ModelRows:
 
     table: str
     model: TableModel
-    id: str
-    names: list[str]
     cells: Any
     X: Any
     predicted: Array
@@ -470,12 +465,11 @@ def read_model_rows(
                 degrees = truth
             elif hasattr(model.estimator, "enhance"):
                 degrees, recovered = _recover_degrees(model.estimator, X, labels)
+    names = as_strings(frame.index.to_series() if id is None else frame[id])
     return ModelRows(
         table=input.where,
         model=model,
-        id=id or "row",
-        names=as_strings(frame.index.to_series() if id is None else frame[id]),
-        cells=frame[shown],
+        cells=frame[shown].set_axis(import_pandas().Index(names, dtype=object, name=id or "row")),
         X=X,
         predicted=model.estimator.predict(X),
         labels=labels,
