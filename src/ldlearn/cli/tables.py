@@ -45,7 +45,7 @@ from ldlearn.compose.method_names import (
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import ParameterError
 from ldlearn.metrics import get_metric
-from ldlearn.tables import ColumnOptions, LabelOptions, ReadingOptions, WritingOptions
+from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
 from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
@@ -273,7 +273,7 @@ def evaluate(
         str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")
     ] = None,
     *,
-    cells: LabelOptions,
+    columns: Annotated[ColumnOptions, {"kind", "blank"}],
     fitted: FittedModel,
     reading: ReadingOptions,
     as_json: Json = False,
@@ -294,7 +294,7 @@ def evaluate(
         model,
         metrics=split_names(metrics),
         labels=labels,
-        cells=cells,
+        columns=columns,
         reading=report_on_console(reading),
     )
     for message in found.messages:

@@ -33,8 +33,11 @@ def given_options(options: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
-class LabelOptions:
-    """How the cells of label columns are read.
+class ColumnOptions:
+    """The roles and types of the columns of a table that a method is fitted on, and its labels.
+
+    Columns are selected by names, prefixes (``emo_*``), ranges (``x1:x9``) or positions; see
+    `ldlearn.tables.columns`.
 
     Attributes
     ----------
@@ -44,23 +47,6 @@ class LabelOptions:
     blank : float, optional
         Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if
         more than 10 % are empty and all others positive, this has to be stated.
-    """
-
-    kind: str = cli_option("KIND", "votes; mixed (0/1, degrees).", "auto")
-    blank: float | None = cli_option("0|nan", "Empty label cells are 0, or unknown (default).")
-
-
-@dataclass(frozen=True)
-class ColumnOptions(LabelOptions):
-    """The roles and types of the columns of a table that a method is fitted on, and its labels.
-
-    Columns are selected by names, prefixes (``emo_*``), ranges (``x1:x9``) or positions; see
-    `ldlearn.tables.columns`.
-
-    Attributes
-    ----------
-    kind, blank
-        See `LabelOptions`.
     zeros : {"none", "less"}, optional
         What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none"
         and reports the mean number of positive labels.
@@ -87,6 +73,8 @@ class ColumnOptions(LabelOptions):
         as one.
     """
 
+    kind: str = cli_option("KIND", "votes; mixed (0/1, degrees).", "auto")
+    blank: float | None = cli_option("0|nan", "Empty label cells are 0, or unknown (default).")
     zeros: str | None = cli_option(
         "none|less", "0 means none (default), or less: not a main label."
     )

@@ -26,7 +26,6 @@ from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.options import (
     ColumnOptions,
     Columns,
-    LabelOptions,
     WritingOptions,
     check_meaningful,
 )
@@ -212,7 +211,7 @@ def evaluate_table(
     *,
     metrics: Sequence[str] | str | None = None,
     labels: str | None = None,
-    cells: LabelOptions = LabelOptions(),
+    columns: ColumnOptions = ColumnOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
@@ -227,22 +226,23 @@ def evaluate_table(
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
     labels : str, optional
         A NumPy file of the labels, if the table is one of features only.
-    cells : LabelOptions, optional
-        How label cells are read. The shares of counts of votes are degrees, and a row counts as
-        often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
+    columns : ColumnOptions, optional
+        Of these ``kind`` and ``blank``. The shares of counts of votes are degrees, and a row counts
+        as often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     reading : ReadingOptions, optional
     """
     if metrics is not None and not wants_all(metrics):
         for name in metrics:
             get_metric(name)  # a wrong name fails before the table is read
     _check_label_file(labels)
+    check_meaningful(columns, ("kind", "blank"))
     loaded = load_table_model(model)
     input = loaded.make_input(data, reading, labels)
     with open_table(input) as source:
         report = CellReport(source.decimal)
         groups = _find_column(source, loaded, "groups")
         frame = source.read(columns_to_read(source, loaded, [groups]), sparse=True)
-        found_labels = loaded.read_labels(frame, cells.blank, cells.kind)
+        found_labels = loaded.read_labels(frame, columns.blank, columns.kind)
         truth, weights, logical, messages = found_labels.to_truth()
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():

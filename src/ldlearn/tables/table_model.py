@@ -121,7 +121,7 @@ class TableModel:
             One row a sample.
         labels : str or sequence
             The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that
-            sum to 1 if the estimator is a learner, or votes (see `LabelOptions`). Or one column of
+            sum to 1 if the estimator is a learner, or votes (see `ColumnOptions`). Or one column of
             lists: ``sky|sea``.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
