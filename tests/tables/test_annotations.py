@@ -15,7 +15,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.tables import ColumnOptions, ReadingOptions, fit_table, load_model
 from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import find_columns, quote_columns
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import TableInput
 from ldlearn.tables.formats import open_table
 
 
@@ -655,7 +655,7 @@ def test_tasks_as_json_lines_or_json_list(write):
     ]
     for path in (write("tasks.json", tasks), write("tasks.jsonl", tasks)):
         messages = []
-        with open_table(Input(path, ReadingOptions(on_message=messages.append))) as source:
+        with open_table(TableInput(path, ReadingOptions(on_message=messages.append))) as source:
             assert source.names == ["id", "text", "a", "b"]
             assert source.read({"a": "any", "b": "any"}).to_numpy().tolist() == [[1, 1], [1, 0]]
         assert "tasks of an annotation tool; up to 2 raters an item" in messages[0]

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import DLDL
 from ldlearn.tables import ColumnOptions, TableModel, WritingOptions, write_suggestions
-from ldlearn.tables.annotation_formats import as_task
+from ldlearn.tables.annotation_formats import to_annotation_task
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_argilla(table, model, tmp_path):
         expected = degrees[degrees >= 1 / 3].sort_values(ascending=False, kind="stable")
         assert suggestion["value"] == list(expected.index)
         assert suggestion["score"] == pytest.approx(expected.tolist())
-    assert as_task(records[0])["annotations"] == []  # nothing is an annotation yet
+    assert to_annotation_task(records[0])["annotations"] == []  # nothing is an annotation yet
 
 
 def test_label_studio(table, model, tmp_path):

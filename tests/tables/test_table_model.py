@@ -420,4 +420,6 @@ def test_moments_are_those_of_imputed_columns(n_missing):
     filled = np.where(np.isnan(values), medians, values)
     scales = filled.std(axis=0)
     expected = [medians, filled.mean(axis=0), np.where(scales > 0, scales, 1.0)]
-    np.testing.assert_allclose(features._moments(values), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        features._median_mean_and_scale(values), expected, rtol=1e-12, atol=1e-12
+    )

@@ -16,11 +16,11 @@ from ldlearn.cli.console import (
     print_scores,
     print_table,
     print_warning,
-    quote,
+    quote_for_shell,
     report_quality,
     report_written,
 )
-from ldlearn.cli.option_groups import all_but
+from ldlearn.cli.option_groups import fields_except
 from ldlearn.cli.options import (
     Data,
     Embedding,
@@ -173,7 +173,7 @@ def enhance(
     ] = None,
     output: OutputTable = PIPE,
     *,
-    columns: Annotated[ColumnOptions, all_but(ColumnOptions, "kind")],
+    columns: Annotated[ColumnOptions, fields_except(ColumnOptions, "kind")],
     method: MethodName = None,
     set: MethodParams = None,
     embedding: Embedding = None,
@@ -495,9 +495,11 @@ def import_(
     elif output != PIPE:
         print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        options = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        options = (
+            f"--labels {quote_for_shell(found.labels_option)} --id {quote_for_shell(found.id)}"
+        )
         if found.kind == "votes":  # counts of 0 and 1 look like 0/1 labels
             options += " --kind votes"
         if zeros is not None:
             options += f" --zeros {zeros}"
-        print_result(f"Next: ldlearn fit {quote(output)} {options} -o model.ldl")
+        print_result(f"Next: ldlearn fit {quote_for_shell(output)} {options} -o model.ldl")

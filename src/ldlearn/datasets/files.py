@@ -13,11 +13,11 @@ from ldlearn.core.targets import default_label_names
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.columns import strip_mark
-from ldlearn.tables.files import Dialect, Input, ReadingOptions, find_label_file, sha256_of
+from ldlearn.tables.files import Dialect, ReadingOptions, TableInput, find_label_file, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.options import Columns
-from ldlearn.tables.source import Source, to_matrix
+from ldlearn.tables.source import Source, frame_to_matrix
 from ldlearn.tables.table_labels import TableLabels
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
@@ -113,7 +113,7 @@ def read_dataset(
     dialect = Dialect(delimiter, decimal, encoding)
     reading = ReadingOptions(dialect=dialect, max_bytes=max_bytes)
     label_file = find_label_file(labels)
-    input = Input(str(path), reading, label_file=label_file, list_column=list_column)
+    input = TableInput(str(path), reading, label_file=label_file, list_column=list_column)
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur
         # twice.
@@ -166,7 +166,7 @@ def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> 
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator, source.budget)
     Y = table[labels].to_numpy().astype(np.int8)
-    return {"X": to_matrix(frame[features], features), "Y": Y, "label_names": labels}
+    return {"X": frame_to_matrix(frame[features], features), "Y": Y, "label_names": labels}
 
 
 def _read_matrices(

@@ -81,7 +81,7 @@ _LIST_ITEM = re.compile(rf"(?:np\.\w+\(({_LITERAL})\)|({_LITERAL}))(?:\s*,\s*|\s
 _LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that it lies in
 
 
-def is_task(record: Any) -> bool:
+def is_annotation_task(record: Any) -> bool:
     """Whether a JSON object holds annotations of several raters."""
     if not isinstance(record, Mapping):
         return False
@@ -89,7 +89,7 @@ def is_task(record: Any) -> bool:
     return isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
 
 
-def as_task(record: dict[str, Any]) -> dict[str, Any]:
+def to_annotation_task(record: dict[str, Any]) -> dict[str, Any]:
     """A record of Argilla or of Prodigy as a task; any other record unchanged."""
     if isinstance(record.get("responses"), Mapping) and isinstance(record.get("fields"), Mapping):
         return _argilla_task(record)

@@ -15,14 +15,14 @@ from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.annotation_formats import (
     Annotation,
     LongFormat,
-    as_task,
     find_long_format,
+    is_annotation_task,
     is_empty,
-    is_task,
     parse_tasks,
+    to_annotation_task,
 )
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.files import Budget, Input, OpenInput, ReadingOptions, prefix_errors
+from ldlearn.tables.files import Budget, OpenInput, ReadingOptions, TableInput, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
 from ldlearn.tables.values import import_pandas
@@ -131,7 +131,7 @@ def read_annotations(
     id = "id"
     budget = Budget()
     for path in files:
-        input = Input(path, reading, list_column=label)
+        input = TableInput(path, reading, list_column=label)
         with prefix_errors(path):
             found, columns = _read_annotation_file(input, given, len(files) == 1, budget)
         annotations.extend(found)
@@ -151,7 +151,7 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotatio
 
 
 def _read_annotation_file(
-    input: Input,
+    input: TableInput,
     given: Mapping[str, str | None],
     single_file: bool,
     budget: Budget,
@@ -163,11 +163,11 @@ def _read_annotation_file(
         opened = OpenInput(input, "JSON")
         parse = parse_list if format == "json" else parse_lines
         with opened.stack, opened.convert_errors():
-            objects = list(map(as_task, parse(opened)))
+            objects = list(map(to_annotation_task, parse(opened)))
         budget.size += opened.budget.size
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
-        if is_task(objects[0]):
+        if is_annotation_task(objects[0]):
             return parse_tasks(objects, given["label"]), None
         names = list(dict.fromkeys(chain.from_iterable(objects)))
         opened.budget.check_table(len(objects), len(names))

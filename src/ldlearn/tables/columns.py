@@ -58,7 +58,7 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     """
     found = []
     for part in _split_choice(names, choice):
-        found += _find_part(names, part, option)
+        found += _find_chosen_columns(names, part, option)
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     position, count = Counter(found).most_common(1)[0]
@@ -229,7 +229,7 @@ def _split_choice(names: Sequence[str], choice: Any) -> list[Any]:
     return list(choice)
 
 
-def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
+def _find_chosen_columns(names: Sequence[str], part: Any, option: str) -> list[int]:
     if isinstance(part, slice):
         return list(range(len(names)))[part]
     # True is an int to Python, but not meant as column 1.

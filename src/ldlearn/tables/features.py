@@ -35,7 +35,8 @@ class TablePreprocessing:
     """What a table model does to a cleaned table (`clean_features`) before its estimator sees it.
 
     Our own rather than scikit-learn's ColumnTransformer, which spends seconds on checking ten
-    thousand columns one by one, and whose state depends on its version. ``HANDLERS`` describes it.
+    thousand columns one by one, and whose state depends on its version. ``TYPE_HANDLERS`` describes
+    it.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class TablePreprocessing:
         texts = types.select(ColumnType.TEXT)
         others = {*categorical, *texts}
         numbers = tuple(name for name in cleaned.columns if name not in others)
-        moments = [_moments(values) for values, _ in _number_blocks(cleaned, numbers)]
+        moments = [_median_mean_and_scale(values) for values, _ in _number_blocks(cleaned, numbers)]
         medians, means, scales = np.hstack([np.empty((3, 0)), *moments])
         modes = {}
         categories = {}
@@ -147,7 +148,7 @@ class TablePreprocessing:
 
     def _encode(self, cleaned: Any, report: CellReport) -> list[Any]:
         parts = []
-        for handler in HANDLERS.values():
+        for handler in TYPE_HANDLERS.values():
             if handler.encode is not None:
                 parts += handler.encode(self, cleaned, report)
         return parts
@@ -232,7 +233,7 @@ def _select_columns(frame: Any, names: list[str]) -> Any:
     return frame if list(frame.columns) == names else frame[names]
 
 
-def _moments(values: Any) -> Array:
+def _median_mean_and_scale(values: Any) -> Array:
     """Medians of the columns, and mean and standard deviation of the columns so filled, a row each.
 
     Sparse columns keep their zeros: median and mean 0.
@@ -338,7 +339,7 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
         frame = clean_features(table.frame, replace(types, columns=rest), report)
         return replace(sparse, frame=frame)
     parts = []
-    for type_, handler in HANDLERS.items():
+    for type_, handler in TYPE_HANDLERS.items():
         if names := types.select(type_):
             parts.append(handler.clean(table, names, types, report))
     if len(parts) == 1:
@@ -410,7 +411,7 @@ def _clean_texts(table: Any, names: Sequence[str], types: ColumnTypes, report: C
     return _clean_categories(table, names, types, report).fillna("")
 
 
-class _Handler(NamedTuple):
+class _TypeHandler(NamedTuple):
     """What is done with the columns of a type."""
 
     description: str
@@ -422,27 +423,27 @@ class _Handler(NamedTuple):
 
 
 # In the order of the columns of a cleaned table.
-HANDLERS: dict[str, _Handler] = {
-    ColumnType.NUMERIC: _Handler(
+TYPE_HANDLERS: dict[str, _TypeHandler] = {
+    ColumnType.NUMERIC: _TypeHandler(
         "a missing value becomes the median, then mean 0 and variance 1",
         _clean_numbers,
         TablePreprocessing._encode_numbers,
         TablePreprocessing._export_numbers,
     ),
-    ColumnType.DATETIME: _Handler(
+    ColumnType.DATETIME: _TypeHandler(
         "year, month, weekday (Monday is 0), days, and the hour if there are times; "
         "then as numeric",
         _clean_datetimes,
         encode=None,
     ),
-    ColumnType.CATEGORICAL: _Handler(
+    ColumnType.CATEGORICAL: _TypeHandler(
         "a missing value becomes the most frequent one, then one 0/1 column per value seen in "
         "training",
         _clean_categories,
         TablePreprocessing._encode_categories,
         TablePreprocessing._export_categories,
     ),
-    ColumnType.TEXT: _Handler(
+    ColumnType.TEXT: _TypeHandler(
         f"TF-IDF of at most {_MAX_WORDS:,} words, or the embedding that the fit was given",
         _clean_texts,
         TablePreprocessing._encode_texts,

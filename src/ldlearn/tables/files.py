@@ -228,7 +228,7 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True)
-class Input:
+class TableInput:
     """A table to read: a file, standard input, or a data frame.
 
     It is opened by `ldlearn.tables.formats.open_table`.
@@ -276,7 +276,7 @@ class OpenInput:
 
     Attributes
     ----------
-    input : Input
+    input : TableInput
     title : str
         What the format is called in messages.
     on_progress : callable
@@ -285,7 +285,7 @@ class OpenInput:
         What was opened.
     """
 
-    input: Input
+    input: TableInput
     title: str = "a table"
     on_progress: _OnAmount = report_nothing
     stack: ExitStack = field(default_factory=ExitStack)

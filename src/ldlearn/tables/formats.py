@@ -21,13 +21,13 @@ from ldlearn.tables.files import (
     PIPE,
     Budget,
     Dialect,
-    Input,
     OpenInput,
+    TableInput,
     TableOutput,
     is_gzip,
     prefix_errors,
 )
-from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source, to_matrix
+from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source, frame_to_matrix
 from ldlearn.tables.values import import_pandas
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
@@ -144,7 +144,7 @@ def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> Dataset
         texts[name] = others[name].to_numpy().astype(str)  # NumPy would pickle objects
     matrices = {"D": degrees.to_numpy(np.float64)} if labels else {}
     names = list(numbers)
-    return DatasetContent(to_matrix(numbers, names), matrices, names, labels, others=texts)
+    return DatasetContent(frame_to_matrix(numbers, names), matrices, names, labels, others=texts)
 
 
 def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _find_format(name: str, format: str | None) -> Format:
 
 @contextmanager
 def open_table(
-    input: Input,
+    input: TableInput,
     task: str = "rows",
     *,
     by_name: bool = True,
@@ -229,7 +229,7 @@ def open_table(
 
     Parameters
     ----------
-    input : Input
+    input : TableInput
     task : str
         What progress is reported of.
     by_name : bool

@@ -21,8 +21,8 @@ from ldlearn.tables.column_types import (
 from ldlearn.tables.columns import ColumnType, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import (
-    Input,
     ReadingOptions,
+    TableInput,
     find_label_file,
     prefix_errors,
     report_nothing,
@@ -48,7 +48,7 @@ class LabelledTable:
     labels : TableLabels
     label_list : LabelList or None
         The column of lists that the labels came from, if they did.
-    input : Input
+    input : TableInput
         What it was read from.
     decimal : str or None
         The decimal mark of cells that are texts, if it is known.
@@ -58,7 +58,7 @@ class LabelledTable:
     columns: TableColumns
     labels: TableLabels
     label_list: LabelList | None
-    input: Input
+    input: TableInput
     decimal: str | None
 
     @property
@@ -112,7 +112,7 @@ def read_labelled(
         only = labels[0]
     list_column = only if isinstance(only, str) else None
     label_file = find_label_file(labels)
-    input = Input(table, reading, label_file=label_file, list_column=list_column)
+    input = TableInput(table, reading, label_file=label_file, list_column=list_column)
     with open_table(input, "reading") as source:
         columns = choose_columns(source, label_file or labels, options)
         # A column of lists gives its name to no degrees.
@@ -137,7 +137,7 @@ def read_labelled(
     return found
 
 
-def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> Any:
+def _reread_mixed_columns(table: Any, features: Sequence[str], input: TableInput) -> Any:
     """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5."""
     frame = table.frame if isinstance(table, SparseTable) else table
     mixed = []

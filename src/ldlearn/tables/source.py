@@ -93,7 +93,7 @@ class Source:
         kinds = dict.fromkeys(chain(*groups.values()), "any")
         for block in self._read_blocks(kinds):
             for field, group in groups.items():
-                piece = to_matrix(block[group], [self.names[i] for i in group])
+                piece = frame_to_matrix(block[group], [self.names[i] for i in group])
                 if not n_rows:
                     matrices[field] = np.empty((0, len(group)), dtype=piece.dtype)
                 # Moves pages, copies nothing.
@@ -180,11 +180,11 @@ class RowSource(Source):
         """See `Source.blocks`."""
         first = 1
         step = rows_per_chunk(128 * len(kinds))
-        while rows := take_within_budget(self._rows, step, self.budget):
+        while rows := take_rows_within_budget(self._rows, step, self.budget):
             columns = {}
             for i, kind in kinds.items():
                 columns[i] = as_column(self._cells(rows, i, first), kind)
-            yield make_frame(columns, first)
+            yield columns_to_frame(columns, first)
             first += len(rows)
 
     def _cells(self, rows: list[Any], position: int, first: int) -> list[Any]:
@@ -192,7 +192,7 @@ class RowSource(Source):
         raise NotImplementedError
 
 
-def take_within_budget(
+def take_rows_within_budget(
     rows: Iterator[Any],
     count: int,
     budget: Budget,
@@ -227,7 +227,7 @@ def _text_length(cell: object) -> int:
     return len(cell) if isinstance(cell, str) else 0
 
 
-def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
+def columns_to_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     """A frame of numbers and Python objects, whatever the version of pandas prefers."""
     pandas = import_pandas()
     n_rows = len(next(iter(columns.values()), ()))
@@ -246,7 +246,7 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     return table[list(columns)]
 
 
-def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
+def frame_to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     """The numbers of a frame whose columns have these names in messages; or all are float32."""
     dtypes = list(frame.dtypes)
     if all(dtype.kind in "biuf" for dtype in dtypes):

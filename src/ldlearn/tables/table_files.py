@@ -19,7 +19,7 @@ from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import check_columns, find_columns_to_keep
-from ldlearn.tables.files import PIPE, Input, ReadingOptions, find_label_file, prefix_errors
+from ldlearn.tables.files import PIPE, ReadingOptions, TableInput, find_label_file, prefix_errors
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model
@@ -243,7 +243,7 @@ def evaluate_table(
         groups = _find_column(source, loaded, "groups")
         frame = source.read(columns_to_read(source, loaded, [groups]), sparse=True)
         found_labels = loaded.read_labels(frame, columns.blank, columns.kind)
-        truth, weights, logical, messages = found_labels.to_truth()
+        truth, weights, logical, messages = found_labels.to_evaluation_targets()
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
@@ -278,7 +278,7 @@ def evaluate_table(
 
 
 def _describe_training_rows(
-    model: TableModel, input: Input, keys: Keys, scores: list[Score]
+    model: TableModel, input: TableInput, keys: Keys, scores: list[Score]
 ) -> str:
     """That these are scores of training rows, with those of held-out rows; empty if few are."""
     checksum = describe_origin(input.where).get("sha256")
@@ -309,7 +309,7 @@ def _describe_training_rows(
 
 
 def _write_in_chunks(
-    input: Input,
+    input: TableInput,
     model: TableModel,
     apply: Callable[..., Any],
     output: str,
@@ -459,7 +459,7 @@ def read_model_rows(
             if kind == "auto" and model.facts["label_kind"] == "votes":
                 kind = "votes"
             found = model.read_labels(frame, columns.blank, kind)
-            truth, n_votes, logical, messages = found.to_truth()
+            truth, n_votes, logical, messages = found.to_evaluation_targets()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth

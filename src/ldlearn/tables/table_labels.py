@@ -283,7 +283,7 @@ class TableLabels:
         is_one = np.abs(sums - 1) <= np.finfo(D.dtype).eps
         return {"D": np.where(is_one, D, D / sums).astype(D.dtype)}
 
-    def to_truth(self) -> tuple[Array, Array | None, bool, list[str]]:
+    def to_evaluation_targets(self) -> tuple[Array, Array | None, bool, list[str]]:
         """What predictions of other rows are compared with.
 
         Returns

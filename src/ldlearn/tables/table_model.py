@@ -17,7 +17,7 @@ from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import ColumnType, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import LabelledTable, read_labelled
 from ldlearn.tables.options import ColumnOptions, Columns, WritingOptions
@@ -348,10 +348,10 @@ class TableModel:
 
     def make_input(
         self, table: Any, reading: ReadingOptions, label_file: str | None = None
-    ) -> Input:
+    ) -> TableInput:
         """A table to apply the model to."""
         list_column = None if self.label_list is None else self.label_list.column
-        return Input(table, reading, self.decimal, label_file, list_column)
+        return TableInput(table, reading, self.decimal, label_file, list_column)
 
     @property
     def label_list(self) -> LabelList | None:
