@@ -87,6 +87,12 @@ def report_on_console(reading: ReadingOptions, output: str = "") -> ReadingOptio
     return replace(reading, on_message=console.log, progress=progress)
 
 
+def check_ending(output: str, what: str, *endings: str) -> None:
+    """Refuse an output whose name does not end as such files do, so that no slip loses a table."""
+    if not output.endswith(endings):
+        raise BadParameter(f"{what} ends in {endings[0]}, {output!r} does not.", param_hint="-o")
+
+
 def split_names(names: str | None) -> list[str] | None:
     """Split names at commas."""
     return None if names is None else list(map(str.strip, names.split(",")))

@@ -3,7 +3,7 @@ ask, suggest."""
 
 from typing import Annotated
 
-from typer import BadParameter, Option
+from typer import Option
 
 from ldlearn import tables
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_table, report_written
@@ -12,6 +12,7 @@ from ldlearn.cli.options import (
     FittedModel,
     Json,
     OutputTable,
+    check_ending,
     report_on_console,
 )
 from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
@@ -49,8 +50,7 @@ def browse(
     """
     from ldlearn.reporting import write_browse_page  # the other commands do not need matplotlib
 
-    if not output.endswith((".html", ".htm")):
-        raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
+    check_ending(output, "a page", ".html", ".htm")
     model = fitted.import_code()
     written = write_browse_page(
         data,

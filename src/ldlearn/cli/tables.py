@@ -1,7 +1,6 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export,
 import."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -33,6 +32,7 @@ from ldlearn.cli.options import (
     OutputTable,
     Scheduler,
     TrustedMethod,
+    check_ending,
     report_on_console,
     split_names,
 )
@@ -99,9 +99,7 @@ def fit(
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
-    # Model files have their own suffix, so that a slip does not overwrite the data.
-    if Path(output).suffix != ".ldl":
-        raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
+    check_ending(output, "a model file", ".ldl")
     check_output(output, [data], overwrite=writing.overwrite)
     method = method or DEFAULT_METHOD
     params = dict(set or ())
@@ -425,8 +423,7 @@ def export(
     \b
     ldlearn export model.ldl -o model.onnx
     """
-    if Path(output).suffix != ".onnx":
-        raise BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+    check_ending(output, "an ONNX file", ".onnx")
     # Before the work: an output that must not be overwritten is an error at once.
     check_output(output, [model], overwrite=writing.overwrite)
     loaded = tables.load_table_model(model, method)

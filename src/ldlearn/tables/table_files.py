@@ -18,7 +18,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import check_columns, find_columns_to_keep
+from ldlearn.tables.columns import ColumnType, check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, ReadingOptions, TableInput, find_label_file, prefix_errors
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
@@ -446,7 +446,7 @@ def read_model_rows(
         id = _find_column(source, model, "id", columns.id)
         has_labels = not set(source.names).isdisjoint(model.label_columns(source.names))
         shown = find_columns_to_keep(source, keep, id, model.labels)
-        shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
+        shown = shown or list(model.types.select(ColumnType.TEXT) or model.features[:_MAX_SHOWN])
         groups = _find_column(source, model, "groups", columns.groups)
         kinds = columns_to_read(source, model, [id, *shown, groups], has_labels)
         frame = source.read(kinds)

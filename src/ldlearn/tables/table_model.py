@@ -226,11 +226,6 @@ class TableModel:
         """The feature columns of categories."""
         return self.types.select(ColumnType.CATEGORICAL)
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The feature columns of prose."""
-        return self.types.select(ColumnType.TEXT)
-
     def check_can_enhance(self) -> None:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
         if not hasattr(self.estimator, "enhance"):
