@@ -480,7 +480,7 @@ def import_(
         label=label,
         reading=reading,
     )
-    write_table(output, [found.table], found.labels, writing.to, raw=writing.raw)
+    write_table(output, [found.table], found.labels, writing)
     for message in found.messages:
         log(f"{message}.")
     if zeros is None and found.kind == "labels":

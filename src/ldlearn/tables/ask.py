@@ -85,7 +85,7 @@ def ask_table(
     written["rank"] = [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
     written["expected_error"] = errors[places]
     written["suspicious"] = ["; ".join(notes[i]) for i in places]
-    write_table(output, [written], [], writing.to, raw=writing.raw)
+    write_table(output, [written], writing=writing)
     labels = list(found.model.labels)
     return WrittenTable(len(written), labels, output, found.messages + messages)
 

@@ -27,6 +27,7 @@ from ldlearn.tables.files import (
     is_gzip,
     prefix_errors,
 )
+from ldlearn.tables.options import WritingOptions
 from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source, frame_to_matrix
 from ldlearn.tables.values import import_pandas
 
@@ -323,9 +324,7 @@ def write_table(
     name: str,
     tables: Iterable[Any],
     labels: Sequence[str] = (),
-    format: str | None = None,
-    *,
-    raw: bool = False,
+    writing: WritingOptions = WritingOptions(),
 ) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
@@ -337,21 +336,18 @@ def write_table(
         The rows in chunks, at least one.
     labels : sequence of str
         The columns that hold degrees of labels, for formats that keep them apart.
-    format : str, optional
-        The format, if it cannot be inferred from the name.
-    raw : bool, default=False
-        Whether names and texts are written unchanged: also those that a spreadsheet would run as
-        formulas, to CSV and TSV, and control characters, to standard output.
+    writing : WritingOptions, optional
+        Of these ``to`` and ``raw``.
     """
 
     def chunks() -> Iterator[Table]:
         for table in tables:
             columns = {str(name): np.asarray(table[name]) for name in table}
-            if name == PIPE and not raw:  # as a terminal may show them
+            if name == PIPE and not writing.raw:  # as a terminal may show them
                 columns = map_texts(columns, escape_commands)
             yield columns
 
-    _write(TableOutput(name, raw=raw), format, chunks(), labels)
+    _write(TableOutput(name, raw=writing.raw), writing.to, chunks(), labels)
 
 
 def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[Any]]:

@@ -193,7 +193,7 @@ def fit_enhance_table(
     rows = arrange_columns(
         table.frame, degrees, table.columns.id, table.columns.kept, len(names), writing
     )
-    write_table(output, [rows], names, writing.to, raw=writing.raw)
+    write_table(output, [rows], names, writing)
     report_assumed_zeros(table, estimator, columns, params)
     return WrittenTable(len(degrees), names, output, model.facts["warnings"])
 
@@ -347,7 +347,7 @@ def _write_in_chunks(
                 degrees = pandas.DataFrame(columns=[*labels, *added], dtype=float)
                 yield arrange_columns(frame, degrees, id, kept, len(labels), writing)
 
-        write_table(output, tables(), labels, writing.to, raw=writing.raw)
+        write_table(output, tables(), labels, writing)
     messages = report.messages()
     if ids:
         messages += describe_repeated(import_pandas().concat(ids))
