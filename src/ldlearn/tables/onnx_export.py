@@ -212,16 +212,12 @@ class _Graph:
             "texts": model.categorical,
             "degrees": model.labels,
         }
-        kinds = {
-            "numbers": types.DOUBLE,
-            "texts": types.STRING,
-            "degrees": types.DOUBLE,
-        }
         values = []
         for name, columns in names.items():
             if columns:
                 shape = [None, len(columns)]
-                values.append(helper.make_tensor_value_info(name, kinds[name], shape))
+                kind = types.STRING if name == "texts" else types.DOUBLE
+                values.append(helper.make_tensor_value_info(name, kind, shape))
         *inputs, output = values
         graph = helper.make_graph(
             nodes,
