@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from example_tables import make_table
 
-from ldlearn.cli.console import quote
+from ldlearn.cli.console import quote_for_shell
 from ldlearn.cli.main import main
 from ldlearn.tables.annotations import read_annotations
-from ldlearn.tables.formulas import guard, unguard
+from ldlearn.tables.formulas import escape_formula, unescape_formula
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 HOSTILE = "bell\x07 \x1b[31mred\u202e"
@@ -36,8 +36,8 @@ LABELS = ["=sky", "@mountain", f"sea{HOSTILE}"]
 
 @pytest.mark.parametrize("text", [*FORMULAS, "''@x"])
 def test_formulas_are_guarded_and_read_back(text):
-    assert guard(text) == "'" + text
-    assert unguard(guard(text)) == text
+    assert escape_formula(text) == "'" + text
+    assert unescape_formula(escape_formula(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_formulas_are_guarded_and_read_back(text):
 )
 def test_other_texts_are_unchanged(text):
     """The apostrophe of '-5 is its own."""
-    assert unguard(guard(text)) == text
+    assert unescape_formula(escape_formula(text)) == text
     if text != "'-5":
-        assert guard(text) == text
+        assert escape_formula(text) == text
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_commands_print_no_control_characters_and_write_no_formulas(hostile_tabl
     ]
     assert any("'=sky" in row for row in written)
     for cell in (cell for row in written for cell in row):
-        assert guard(cell) == cell or cell.startswith("'"), cell
+        assert escape_formula(cell) == cell or cell.startswith("'"), cell
 
 
 def test_output_can_be_used_as_input(hostile_table, run):
@@ -150,10 +150,10 @@ def test_import_keeps_labels_of_formulas(workspace, run):
 @pytest.mark.parametrize("text", [HOSTILE, "it's \\ \x1b", "plain", "two words", "\udcff.csv"])
 def test_quoted_words_reach_the_command(text):
     printed = subprocess.run(
-        ["bash", "-c", f"printf %s {quote(text)}"], capture_output=True, check=True
+        ["bash", "-c", f"printf %s {quote_for_shell(text)}"], capture_output=True, check=True
     ).stdout
     assert printed == os.fsencode(text)
-    assert not FORBIDDEN.search(quote(text))
+    assert not FORBIDDEN.search(quote_for_shell(text))
 
 
 def test_file_names_that_are_no_utf8(model, run):

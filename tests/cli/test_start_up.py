@@ -129,7 +129,7 @@ def new_command(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "ldlearn.cli.__path__", [*sys.modules["ldlearn.cli"].__path__, str(tmp_path)]
     )
-    entry = app.Entry("greet-labels", "greet_labels", "Greet every label.", app.OWN_TABLES)
+    entry = app.CommandEntry("greet-labels", "greet_labels", "Greet every label.", app.OWN_TABLES)
     monkeypatch.setattr(app, "COMMANDS", (*app.COMMANDS, entry))
     yield entry
     app.load_command.cache_clear()

@@ -15,7 +15,7 @@ import pytest
 from example_tables import LABELS, make_table
 
 from ldlearn.tables import load_model
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import TableInput
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.source import CHUNK_ROWS
 
@@ -94,7 +94,7 @@ def test_pipes_are_read_incrementally(monkeypatch):
 
     slow = SlowStream()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(slow, 9000)))
-    with open_table(Input("-")) as source:
+    with open_table(TableInput("-")) as source:
         first = next(source.chunks({"y": "any"}))
     assert (first["y"].head(3) == 2.5).all()
     assert slow.sent < 5_000_000

@@ -9,7 +9,7 @@ from mat73_files import write_mat73
 
 from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
 from ldlearn.exceptions import FileError, ParameterError
-from ldlearn.tables.files import Budget, Input
+from ldlearn.tables.files import Budget, TableInput
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
@@ -444,7 +444,7 @@ def test_libsvm_with_comments_and_selected_columns(tmp_path):
     assert data.feature_names == ("x0", "x2")
     assert data.label_names == ("7",)
     write_dataset(data, tmp_path / "own.svm")
-    with open_table(Input(str(tmp_path / "own.svm"))) as source:
+    with open_table(TableInput(str(tmp_path / "own.svm"))) as source:
         assert source.names == ["x0", "x2", "7"]
 
 

@@ -17,7 +17,7 @@ from ldlearn.joint import DLDL
 from ldlearn.learning import SABFGS
 from ldlearn.reporting import browse, write_browse_page
 from ldlearn.tables import ColumnOptions, TableModel, load_table_model, save_model
-from ldlearn.tables.formulas import guard
+from ldlearn.tables.formulas import escape_formula
 from ldlearn.tables.table_files import label_losses
 
 MALICIOUS = [
@@ -327,7 +327,9 @@ def test_malicious_names_are_escaped(open_page, tmp_path):
         "-1,5",
         "",
     ]
-    assert page.evaluate("texts => texts.map(guarded)", texts) == [guard(text) for text in texts]
+    assert page.evaluate("texts => texts.map(guarded)", texts) == [
+        escape_formula(text) for text in texts
+    ]
     csv_of_names = page.evaluate("() => { data.names[0] = '=cmd'; return csv([0]); }")
     assert csv_of_names.splitlines()[-1].startswith("'=cmd,")
     assert page.locator("img").count() == 0

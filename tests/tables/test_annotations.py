@@ -15,7 +15,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.tables import ColumnOptions, ReadingOptions, fit_table, load_model
 from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import find_columns, quote_columns
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import TableInput
 from ldlearn.tables.formats import open_table
 
 
@@ -590,7 +590,7 @@ def test_json_list_of_rows_is_a_table(write):
 def test_json_from_standard_input(write, monkeypatch):
     with open(write("a.json", '[{"id": 1, "label": "x"}]')) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        assert read_annotations("-", format="json").labels == ["x"]
+        assert read_annotations("-", reading=ReadingOptions(format="json")).labels == ["x"]
 
 
 def test_writing_json_is_rejected(export, tmp_path, capsys):
@@ -655,7 +655,7 @@ def test_tasks_as_json_lines_or_json_list(write):
     ]
     for path in (write("tasks.json", tasks), write("tasks.jsonl", tasks)):
         messages = []
-        with open_table(Input(path, ReadingOptions(on_message=messages.append))) as source:
+        with open_table(TableInput(path, ReadingOptions(on_message=messages.append))) as source:
             assert source.names == ["id", "text", "a", "b"]
             assert source.read({"a": "any", "b": "any"}).to_numpy().tolist() == [[1, 1], [1, 0]]
         assert "tasks of an annotation tool; up to 2 raters an item" in messages[0]

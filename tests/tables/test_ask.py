@@ -7,7 +7,7 @@ from example_tables import LABELS, make_table
 
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.joint import DLDL
-from ldlearn.tables import ColumnOptions, RowOptions, TableModel, ask_table
+from ldlearn.tables import ColumnOptions, TableModel, WritingOptions, ask_table
 from ldlearn.tables.ask import (
     _find_suspicious_labels,
     _held_out_probabilities,
@@ -97,7 +97,9 @@ def test_ask_table_columns_and_order(tmp_path):
     model = TableModel.fit(
         table.dropna(subset=LABELS), LABELS, estimator=DLDL(**FAST), columns=ColumnOptions(id="key")
     )
-    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=8, rows=RowOptions(keep="place"))
+    written = ask_table(
+        table, model, str(tmp_path / "ask.csv"), n=8, writing=WritingOptions(keep="place")
+    )
     found = pd.read_csv(tmp_path / "ask.csv")
     assert written.rows == len(found) <= 16
     assert list(found.columns) == ["key", "place", "rank", "expected_error", "suspicious"]
@@ -145,7 +147,10 @@ def test_rows_without_labels(tmp_path):
     assert found["suspicious"].isna().all()
     with pytest.raises(TableError, match="rank"):
         ask_table(
-            table.assign(rank=1), model, str(tmp_path / "ask.csv"), rows=RowOptions(keep="rank")
+            table.assign(rank=1),
+            model,
+            str(tmp_path / "ask.csv"),
+            writing=WritingOptions(keep="rank"),
         )
     with pytest.raises(ParameterError, match="at least 1"):
         ask_table(table, model, str(tmp_path / "ask.csv"), n=0)

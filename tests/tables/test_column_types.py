@@ -268,7 +268,7 @@ def test_ambiguous_day_month_order_is_rejected():
     explicit = TableModel.fit(
         table, LABELS, estimator=QUICK, columns=ColumnOptions(datetime={"when": "%d/%m/%Y"})
     )
-    assert explicit.dates == {"when": "%d/%m/%Y"}
+    assert explicit.types.formats == {"when": "%d/%m/%Y"}
     assert (
         "when"
         not in TableModel.fit(
@@ -359,7 +359,7 @@ def test_dates_texts_and_constant_columns_together(tmp_path):
     np.testing.assert_array_equal(
         again.predict(new, CellReport()), model.predict(new, CellReport())
     )
-    assert (again.dates, again.texts, again.facts) == (model.dates, model.texts, model.facts)
+    assert (again.types, again.facts) == (model.types, model.facts)
     with pytest.raises(ModelFileError, match="dates and texts such as 'when' cannot be exported"):
         export_onnx(model, tmp_path / "m.onnx")
 
@@ -405,9 +405,8 @@ def test_long_repeated_texts_are_categorical():
 def test_scripts_without_spaces_are_text():
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("今日天気良店員親切料理遅味悪"), 12)) for _ in range(N)]
-    assert TableModel.fit(with_columns(comment=texts), LABELS, estimator=QUICK).texts == (
-        "comment",
-    )
+    model = TableModel.fit(with_columns(comment=texts), LABELS, estimator=QUICK)
+    assert model.types.select("text") == ("comment",)
 
 
 def test_informative_word_has_the_largest_coefficient():
@@ -472,7 +471,7 @@ def test_explicit_decimal_mark_is_the_only_one(tmp_path, monkeypatch):
     few = [f"{i % 4}{other}5" for i in range(N)]
     model, messages, degrees = fit_and_predict(few, decimal)
     assert "a" in model.categorical
-    assert model.preprocessing.categories[model.categorical.index("a")] == sorted(set(few))
+    assert model.preprocessing.categories["a"] == sorted(set(few))
     assert not [text for text in messages if "'a'" in text]  # no unseen category
     np.testing.assert_allclose(
         degrees, fit_and_predict([f"s{cell}" for cell in few], decimal)[2], atol=1e-6
@@ -754,7 +753,7 @@ def test_codes_with_leading_zeros_are_categorical(tmp_path):
     )
     table.to_csv(tmp_path / "x.csv", index=False)
     model = fit_table(str(tmp_path / "x.csv"), LABELS, holdout=0)
-    assert model.preprocessing.categories[model.categorical.index("zip")] == sorted(set(zips))
+    assert model.preprocessing.categories["zip"] == sorted(set(zips))
     assert (
         "x"
         in TableModel.fit(
@@ -784,7 +783,7 @@ def test_new_tables_must_have_the_units_of_training(tmp_path, monkeypatch):
     kilograms = [f"{50 + i} kg" for i in range(N)]
     fitted = fit_table(with_columns(a=kilograms), LABELS, holdout=0)
     save_model(fitted, "model.ldl")
-    assert fitted.units == {"a": "kg"}
+    assert fitted.types.units == {"a": "kg"}
     model = load_model("model.ldl")
     expected = model.predict(with_columns(a=kilograms)[:12])
     np.testing.assert_array_equal(model.predict(with_columns(a=range(50, 50 + N))[:12]), expected)

@@ -17,7 +17,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table, save_model
 from ldlearn.tables import source as source_module
 from ldlearn.tables.delimited import _detect_dialect, _RowLengthCheck
-from ldlearn.tables.files import Dialect, Input, ReadingOptions
+from ldlearn.tables.files import Dialect, ReadingOptions, TableInput
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.values import read_numbers
 
@@ -29,7 +29,7 @@ GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
 def read_valid(path, **options):
     messages = []
     with open_table(
-        Input(str(path), ReadingOptions(on_message=messages.append, **options))
+        TableInput(str(path), ReadingOptions(on_message=messages.append, **options))
     ) as table:
         frame = table.read({"höhe": "any", "place": "text", "sky": "any"})
     assert frame["höhe"].tolist() == [1.5, -2.25]
@@ -90,7 +90,7 @@ def test_gzip_tables_are_read_and_written(tmp_path):
     assert read_valid(tmp_path / "y.tsv.gz") == ""
     with (
         pytest.raises(TableError, match=r"the ending '\.gz' is not supported"),
-        open_table(Input(str(tmp_path / "x.npz.gz"))),
+        open_table(TableInput(str(tmp_path / "x.npz.gz"))),
     ):
         pass
 
@@ -126,10 +126,11 @@ def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
     for row in ("2,9", "7"):
         text = f"x;tags;y\n1;2,9;5\n2;{row};6\n3;4,9;7\n"
         assert (
-            _detect_dialect(text.encode(), Input("x.csv", list_column="tags"), ";").decimal == "."
+            _detect_dialect(text.encode(), TableInput("x.csv", list_column="tags"), ";").decimal
+            == "."
         )
-        assert _detect_dialect(text.encode(), Input("x.csv"), ";").decimal == ","
-    assert _detect_dialect(b"x;tags\n1;2,9\n2;1,2,3\n", Input("x.csv"), ";").decimal == "."
+        assert _detect_dialect(text.encode(), TableInput("x.csv"), ";").decimal == ","
+    assert _detect_dialect(b"x;tags\n1;2,9\n2;1,2,3\n", TableInput("x.csv"), ";").decimal == "."
     path = tmp_path / "lists.csv"
     for separator, fraction in (
         (",", ""),
@@ -175,7 +176,7 @@ def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
     ],
 )
 def test_ambiguous_dialects_use_the_defaults(text, delimiter, decimal):
-    dialect = _detect_dialect(text.encode(), Input("x.csv"), ",")
+    dialect = _detect_dialect(text.encode(), TableInput("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
 
 
@@ -191,7 +192,7 @@ def test_dialect_of_numbers_with_decimal_points_is_detected(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [
         delimiter.join(f"{x:.2f}" for x in row) for row in rows
     ]
-    dialect = _detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
+    dialect = _detect_dialect("\n".join(lines).encode(), TableInput("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
 
 
@@ -210,7 +211,7 @@ def test_invalid_dialect_options_raise(options, message):
 
 def test_spaces_around_names_are_stripped(tmp_path):
     (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
-    with open_table(Input(str(tmp_path / "x.csv"))) as table:
+    with open_table(TableInput(str(tmp_path / "x.csv"))) as table:
         assert table.names == ["height", "sky", "sea"]
 
 
@@ -221,7 +222,7 @@ def test_rows_beyond_the_sample_are_parsed_alike(tmp_path):
     )
     messages = []
     with open_table(
-        Input(str(tmp_path / "x.csv"), ReadingOptions(on_message=messages.append))
+        TableInput(str(tmp_path / "x.csv"), ReadingOptions(on_message=messages.append))
     ) as table:
         frame = table.read({"a": "any", "b": "text"})
     np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
@@ -269,7 +270,7 @@ def test_every_command_reads_semicolons_and_decimal_commas(tmp_path, monkeypatch
 def read_any(path, dialect=AUTO):
     messages = []
     with open_table(
-        Input(str(path), ReadingOptions(on_message=messages.append, dialect=dialect))
+        TableInput(str(path), ReadingOptions(on_message=messages.append, dialect=dialect))
     ) as table:
         frame = table.read(dict.fromkeys(table.names, "any"))
     return frame, " ".join(messages)
@@ -308,7 +309,7 @@ def test_dates_and_texts_are_unchanged_by_decimal_commas(tmp_path):
 def read_table(path, kinds=None, **options):
     messages = []
     with open_table(
-        Input(str(path), ReadingOptions(on_message=messages.append, **options))
+        TableInput(str(path), ReadingOptions(on_message=messages.append, **options))
     ) as source:
         names = list(source.names)
         frame = source.read(kinds or dict.fromkeys(names, "any"))
@@ -344,7 +345,7 @@ def test_header_is_not_taken_for_a_title(tmp_path, header):
     path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
     messages = []
     with open_table(
-        Input(str(path), ReadingOptions(on_message=messages.append)), by_name=False
+        TableInput(str(path), ReadingOptions(on_message=messages.append)), by_name=False
     ) as source:
         assert source.names == header.split(",")
     assert messages == []
@@ -413,7 +414,7 @@ def test_late_text_in_a_numeric_column_keeps_all_values(late_text, monkeypatch):
     assert np.delete(numbers, ROWS - 5).tolist() == [i + 0.5 for i in range(ROWS) if i != ROWS - 5]
     assert frame["b"].iloc[ROWS - 5] == "moist"
     monkeypatch.setattr(source_module, "CHUNK_ROWS", 1000)
-    with open_table(Input(str(late_text))) as source:
+    with open_table(TableInput(str(late_text))) as source:
         pieces = list(source.chunks({"b": "any", "a": "any"}))
     assert len(pieces) == ROWS // 1000
     assert pieces[0]["b"].dtype == np.float64
@@ -481,7 +482,7 @@ def test_binary_files_are_rejected(tmp_path, magic_bytes):
 def test_error_for_unclosed_quote_is_short(tmp_path):
     (tmp_path / "x.csv").write_text('"' + table(DATA * 9))
     with (
-        open_table(Input(str(tmp_path / "x.csv"))) as source,
+        open_table(TableInput(str(tmp_path / "x.csv"))) as source,
         pytest.raises(TableError, match="--delimiter") as caught,
     ):
         source.find("sky")
@@ -544,7 +545,7 @@ def test_header_size_is_limited(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_bytes(header + b"\n1\n")
     with pytest.raises(TableError, match=r"first line is longer than 4 MB|columns"):
-        open_table(Input(str(path))).__enter__()
+        open_table(TableInput(str(path))).__enter__()
 
 
 @pytest.mark.parametrize("function", ["read", "_check"])
@@ -556,7 +557,7 @@ def test_keyboard_interrupt_propagates_through_pandas(tmp_path, monkeypatch, fun
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_RowLengthCheck, function, interrupted)
-    with pytest.raises(KeyboardInterrupt), open_table(Input(str(path))) as table:
+    with pytest.raises(KeyboardInterrupt), open_table(TableInput(str(path))) as table:
         table.read({"a": "any"})
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from ldlearn.datasets import DatasetError, load_uk_budget_shares, read_dataset, write_dataset
 from ldlearn.exceptions import FileError, TableError
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.formats import open_table, write_table
 
 
@@ -30,7 +30,7 @@ def workbook(path, rows, sheets=()):
 
 def read(name):
     messages = []
-    with open_table(Input(name, ReadingOptions(on_message=messages.append))) as table:
+    with open_table(TableInput(name, ReadingOptions(on_message=messages.append))) as table:
         return table.read(dict.fromkeys(table.names, "any")), messages
 
 
@@ -84,7 +84,7 @@ def test_dataset_round_trip(tmp_path):
 def test_workbook_from_standard_input(tmp_path, monkeypatch):
     with open(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        with open_table(Input("-", ReadingOptions("xlsx"))) as table:
+        with open_table(TableInput("-", ReadingOptions("xlsx"))) as table:
             assert table.read({"b": "any"})["b"].tolist() == [2]
 
 
@@ -94,7 +94,7 @@ def test_errors_name_row_and_column(tmp_path):
         read_dataset(name, "a", "b")
     with (
         pytest.raises(TableError, match=r"e\.xlsx: the file is empty"),
-        open_table(Input(workbook(tmp_path / "e.xlsx", []))),
+        open_table(TableInput(workbook(tmp_path / "e.xlsx", []))),
     ):
         pass
     (tmp_path / "x.xlsx").write_bytes(b"nonsense")
@@ -120,7 +120,7 @@ def test_remote_cell_is_rejected_before_allocation(tmp_path):
     book.save(tmp_path / "x.xlsx")
     with (
         pytest.raises(TableError, match=r"549,755,813,888 bytes of memory"),
-        open_table(Input(str(tmp_path / "x.xlsx"))),
+        open_table(TableInput(str(tmp_path / "x.xlsx"))),
     ):
         pass
 
@@ -203,7 +203,7 @@ def test_formula_like_texts_round_trip_as_text(tmp_path):
     texts = ["=1+1", "=", "#N/A", "#DIV/0!", "+1", "-1", "@x", "plain"]
     name = str(tmp_path / "x.xlsx")
     write_table(name, [{"=id": np.array(texts, dtype=object), "#N/A": np.arange(8.0)}])
-    with open_table(Input(name)) as table:
+    with open_table(TableInput(name)) as table:
         assert table.names == ["=id", "#N/A"]
         assert table.read({"=id": "text"})["=id"].tolist() == texts
     assert {cell.data_type for cell in openpyxl.load_workbook(name).active["A"]} == {"s"}
@@ -211,7 +211,7 @@ def test_formula_like_texts_round_trip_as_text(tmp_path):
 
 def test_integers_are_read_without_a_fraction(tmp_path):
     name = workbook(tmp_path / "x.xlsx", [["id", 2024], [7, 1.5], [8, 2]])
-    with open_table(Input(name)) as table:
+    with open_table(TableInput(name)) as table:
         assert table.names == ["id", "2024"]
         assert table.read({"id": "text"})["id"].tolist() == [7, 8]
 

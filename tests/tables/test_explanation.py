@@ -65,7 +65,7 @@ def test_contribution_of_a_category_is_relative_to_the_average_category(table, m
     """The mean of centred log-degrees over the training values of a column is the reference for its
     contribution."""
     found = explain_row(table, model, 17)
-    places = table["place"].fillna(model.preprocessing.modes[0])
+    places = table["place"].fillna(model.preprocessing.modes["place"])
     changed = pd.concat([table.loc[[17]]] * len(table)).assign(place=places.to_numpy())
     mean = centred_logs(model.predict(changed).to_numpy()).mean(axis=0)
     part = next(k for k, name in enumerate(found.parts) if name.startswith("place "))

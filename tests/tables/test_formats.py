@@ -23,7 +23,7 @@ from ldlearn.datasets import (
 )
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables import load_model
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.formats import (
     _FORMAT_BY_ENDING,
     Format,
@@ -32,7 +32,7 @@ from ldlearn.tables.formats import (
     open_table,
     write_table,
 )
-from ldlearn.tables.source import Source, make_frame
+from ldlearn.tables.source import Source, columns_to_frame
 
 KNOWN = {"csv", "tsv", "jsonl", "json", "parquet", "feather", "npz", "npy", "mat", "xlsx", "arff"}
 KNOWN |= {"svm", "libsvm", "svmlight"}
@@ -51,7 +51,7 @@ class ToySource(Source):
         ]
         for start in range(0, len(rows), 50):
             piece = list(zip(*rows[start : start + 50], strict=True))
-            yield make_frame({i: np.array(piece[i], dtype=object) for i in kinds}, start + 1)
+            yield columns_to_frame({i: np.array(piece[i], dtype=object) for i in kinds}, start + 1)
 
 
 def write_bars(output, tables):
@@ -152,7 +152,7 @@ def test_fit_uses_names_stored_in_dataset_files(suffix, tmp_path, monkeypatch):
     frame[list(model.labels)] = data.D
     ldlearn("predict", f"b.{suffix}", "-m", "m.ldl", "-o", f"p.{suffix}")
     ldlearn("evaluate", f"b.{suffix}", "-m", "m.ldl")
-    with open_table(Input(f"p.{suffix}")) as table:
+    with open_table(TableInput(f"p.{suffix}")) as table:
         found = table.read(dict.fromkeys(table.names, "any")).to_numpy()
     np.testing.assert_allclose(found, model.predict(frame), atol=1e-9)
 
@@ -194,7 +194,7 @@ def test_labels_of_another_kind_are_not_features_by_default(tmp_path, monkeypatc
     data = LabelDataset(X=data.X, D=data.D, Y=data.logical(delta=0.3))
     for suffix in ("npz", "mat", "parquet", "csv"):
         write_dataset(data, f"b.{suffix}")
-        with open_table(Input(f"b.{suffix}")) as table:
+        with open_table(TableInput(f"b.{suffix}")) as table:
             assert [table.names[i] for i in table.default_features(set(table.labels["D"]))] == [
                 "x0",
                 "x1",
@@ -246,7 +246,7 @@ def test_read_errors_name_the_file(tmp_path, monkeypatch):
         name = str(tmp_path / f"none.{suffix}")
         with (
             pytest.raises(FileError, match=f"none.{suffix}: there is no such file"),
-            open_table(Input(name)),
+            open_table(TableInput(name)),
         ):
             pass
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
@@ -266,7 +266,7 @@ def test_table_without_header(tmp_path):
         ("bare.csv", ["column0", "column1", "column2"]),
         ("counted.csv", ["0", "1", "2"]),
     ):
-        with open_table(Input(str(tmp_path / name))) as table:
+        with open_table(TableInput(str(tmp_path / name))) as table:
             assert table.names == names
             assert table.read(dict.fromkeys(names, "any")).to_numpy().tolist() == [
                 [1.5, 0.25, 0.75],
@@ -298,7 +298,9 @@ def test_progress_counts_all_bytes(tmp_path):
             totals.append(total)
             return nullcontext(amounts.append)
 
-        with open_table(Input(str(tmp_path / name), ReadingOptions(progress=progress))) as table:
+        with open_table(
+            TableInput(str(tmp_path / name), ReadingOptions(progress=progress))
+        ) as table:
             assert len(table.read({"a": "any"})) == 20_000
         size = (tmp_path / name).stat().st_size
         assert totals == [size]
@@ -315,7 +317,7 @@ def test_nested_parquet_columns_are_rejected_by_name(tmp_path):
         pa.table({"point": point, "a": [1.5, 2.5], "v": [[1.0, 2.0]] * 2, "tags": tags}),
         tmp_path / "x.parquet",
     )
-    with open_table(Input(str(tmp_path / "x.parquet"))) as source:
+    with open_table(TableInput(str(tmp_path / "x.parquet"))) as source:
         frame = source.read(dict.fromkeys(["a", "v_1", "tags"], "any"))
         assert frame["a"].tolist() == [1.5, 2.5]
         assert frame["v_1"].tolist() == [2.0, 2.0]

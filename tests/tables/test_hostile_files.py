@@ -332,6 +332,13 @@ def test_nesting_is_limited(model, tmp_path):
     check_rejected(with_text(b"[" * 100_000), tmp_path, "damaged")
 
 
+def test_columns_of_an_unknown_type_are_rejected(model, tmp_path):
+    content = content_of(model)
+    types = content["model"]["state"]["types"]["state"]
+    types["columns"]["dict"]["another"] = "image"
+    check_rejected(edited(model, content), tmp_path, "not those of a table model")
+
+
 def test_model_with_changed_predictions_is_rejected(model, tmp_path):
     content = content_of(model)
     content["model"]["state"]["preprocessing"]["state"]["means"] = content["model"]["state"][

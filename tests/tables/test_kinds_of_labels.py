@@ -13,9 +13,7 @@ from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.metrics import vote_likelihood
 from ldlearn.tables import (
     ColumnOptions,
-    LabelOptions,
     ReadingOptions,
-    RowOptions,
     TableModel,
     ask_table,
     enhance_table,
@@ -154,12 +152,14 @@ def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
     plain = fit_table(logical, NAMES, **settings)
     np.testing.assert_array_equal(model.predict(boxes), plain.predict(logical))
     np.testing.assert_array_equal(model.enhance(boxes, blank=0), plain.enhance(logical))
-    assert evaluate_table(path, model, cells=LabelOptions(blank=0)).rows == 80
+    assert evaluate_table(path, model, columns=ColumnOptions(blank=0)).rows == 80
     assert (
         enhance_table(path, model, str(tmp_path / "out.csv"), columns=ColumnOptions(blank=0)).rows
         == 80
     )
-    assert ask_table(path, model, str(tmp_path / "out.csv"), rows=RowOptions(blank=0)).rows > 0
+    assert (
+        ask_table(path, model, str(tmp_path / "out.csv"), columns=ColumnOptions(blank=0)).rows > 0
+    )
     # Stated to be unknown, whatever that is good for.
     assert (
         enhance_table(
@@ -245,7 +245,7 @@ def test_votes_in_files(tables, tmp_path):
     assert type(model.estimator).__name__ == "SABFGS"
     assert [score["name"] for score in model.facts["holdout"]["scores"]][-1] == "intersection"
     found = evaluate_table(
-        str(path), model, metrics=["intersection"], cells=LabelOptions(kind="votes")
+        str(path), model, metrics=["intersection"], columns=ColumnOptions(kind="votes")
     )
     degrees, weights = votes_to_degrees(counts)
     shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
@@ -293,7 +293,7 @@ def test_mixed_degrees_and_labels(tables, tmp_path):
     message = model.facts["warnings"][0]
     assert f"degrees of {n} rows" in message
     assert f"labels of {80 - n}" in message
-    assert evaluate_table(str(path), model, cells=LabelOptions(kind="mixed")).rows == 80
+    assert evaluate_table(str(path), model, columns=ColumnOptions(kind="mixed")).rows == 80
     with pytest.raises(
         TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"
     ):
@@ -321,7 +321,7 @@ def test_fractional_votes_are_rejected(tables, tmp_path):
     )
     table.to_csv(tmp_path / "votes.csv", index=False)
     with pytest.raises(TableError, match=r"row 9, column 'sea': 0\.29 is no count of votes"):
-        evaluate_table(str(tmp_path / "votes.csv"), model, cells=LabelOptions(kind="votes"))
+        evaluate_table(str(tmp_path / "votes.csv"), model, columns=ColumnOptions(kind="votes"))
 
 
 def test_mixed_kind_without_degrees_is_logical(tables):

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.formats import open_table
-from ldlearn.tables.formulas import guard
+from ldlearn.tables.formulas import escape_formula
 from ldlearn.tables.values import read_numbers
 
 
@@ -20,11 +20,11 @@ def test_time_to_read_a_long_cell_is_linear(tmp_path, cell):
     path.write_text("x;a;b\n" + f"{cell};1;0\n" * 3)
     start = time.process_time()
     with open_table(
-        Input(str(path), ReadingOptions(on_message=lambda text: None)), "reading"
+        TableInput(str(path), ReadingOptions(on_message=lambda text: None)), "reading"
     ) as source:
         column = source.read({"x": "any"})["x"]
     assert read_numbers(column).malformed.all()
-    assert guard(f"-{cell}")[0] == "'"
+    assert escape_formula(f"-{cell}")[0] == "'"
     assert time.process_time() - start < 3
 
 
@@ -33,8 +33,8 @@ def test_texts_stored_as_differences_are_refused(tmp_path):
     table = pyarrow.table({"x": ["word " * 1000] * 100, "a": list(range(100))})
     options = {"use_dictionary": False, "column_encoding": {"x": "DELTA_BYTE_ARRAY", "a": "PLAIN"}}
     parquet.write_table(table, tmp_path / "t.parquet", **options)
-    read = open_table(Input(str(tmp_path / "t.parquet")), "reading")
+    read = open_table(TableInput(str(tmp_path / "t.parquet")), "reading")
     with pytest.raises(TableError, match="differences"), read as source:
         source.read({"x": "any"})
-    with open_table(Input(str(tmp_path / "t.parquet")), "reading") as source:
+    with open_table(TableInput(str(tmp_path / "t.parquet")), "reading") as source:
         assert len(source.read({"a": "any"})) == 100

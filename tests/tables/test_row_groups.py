@@ -189,7 +189,9 @@ def test_ask_reports_repeated_rows_and_a_single_group(tmp_path):
     found = ask_table(table, model, str(tmp_path / "ask.csv"))
     assert any("100 of 200 rows have the same features" in message for message in found.messages)
     assert any("look wrong" in message for message in found.messages)
-    single = ask_table(table.assign(one="x"), model, str(tmp_path / "one.csv"), groups="one")
+    single = ask_table(
+        table.assign(one="x"), model, str(tmp_path / "one.csv"), columns=ColumnOptions(groups="one")
+    )
     assert any("not checked" in message for message in single.messages)
     assert not any("look wrong" in message for message in single.messages)
 

@@ -9,7 +9,7 @@ import pytest
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import InputError, TableError
 from ldlearn.tables import fit_table, prepare_table
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.formats import open_table
 
 # text before the first row of the table, and the number of that row
@@ -26,7 +26,7 @@ BEGINNINGS = {
 
 def rows_of(path, **options):
     with open_table(
-        Input(str(path), ReadingOptions(on_message=lambda _: None, **options))
+        TableInput(str(path), ReadingOptions(on_message=lambda _: None, **options))
     ) as source:
         frame = source.read(dict.fromkeys(source.names, "any"))
     assert frame.index[0] == source.first_row

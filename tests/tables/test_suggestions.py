@@ -9,8 +9,8 @@ from pyarrow import parquet
 
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import DLDL
-from ldlearn.tables import ColumnOptions, RowOptions, TableModel, write_suggestions
-from ldlearn.tables.annotation_formats import as_task
+from ldlearn.tables import ColumnOptions, TableModel, WritingOptions, write_suggestions
+from ldlearn.tables.annotation_formats import to_annotation_task
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,12 @@ def model(table):
 def test_argilla(table, model, tmp_path):
     path = tmp_path / "records.json"
     write_suggestions(
-        table, model, str(path), program="argilla", question="view", rows=RowOptions(keep="place")
+        table,
+        model,
+        str(path),
+        program="argilla",
+        question="view",
+        writing=WritingOptions(keep="place"),
     )
     records = json.loads(path.read_text())
     D = model.enhance(table)
@@ -44,7 +49,7 @@ def test_argilla(table, model, tmp_path):
         expected = degrees[degrees >= 1 / 3].sort_values(ascending=False, kind="stable")
         assert suggestion["value"] == list(expected.index)
         assert suggestion["score"] == pytest.approx(expected.tolist())
-    assert as_task(records[0])["annotations"] == []  # nothing is an annotation yet
+    assert to_annotation_task(records[0])["annotations"] == []  # nothing is an annotation yet
 
 
 def test_label_studio(table, model, tmp_path):
@@ -54,7 +59,7 @@ def test_label_studio(table, model, tmp_path):
         model,
         str(path),
         program="label-studio",
-        rows=RowOptions(keep="place"),
+        writing=WritingOptions(keep="place"),
     )
     task = json.loads(path.read_text())[3]
     result = task["predictions"][0]["result"][0]

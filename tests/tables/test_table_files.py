@@ -111,7 +111,7 @@ def test_codes_stay_unchanged_if_texts_occur_in_a_later_chunk(tmp_path):
     )
     table.to_csv(tmp_path / "late.csv", index=False)
     model = fit_table(str(tmp_path / "late.csv"), "a,b", method="PriorLE+MeanLDL", holdout=0)
-    assert model.preprocessing.categories == [["1.50", "2.50", "high", "low"]]
+    assert model.preprocessing.categories == {"code": ["1.50", "2.50", "high", "low"]}
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes with names")

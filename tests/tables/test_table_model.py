@@ -131,7 +131,7 @@ def test_column_options_accept_index_and_empty_sequences():
         estimator=QUICK,
         columns=ColumnOptions(datetime={"day_*": "%d/%m/%Y"}),
     )
-    assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
+    assert dated.types.formats == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
 
 def test_polars_frames_are_supported():
@@ -420,4 +420,6 @@ def test_moments_are_those_of_imputed_columns(n_missing):
     filled = np.where(np.isnan(values), medians, values)
     scales = filled.std(axis=0)
     expected = [medians, filled.mean(axis=0), np.where(scales > 0, scales, 1.0)]
-    np.testing.assert_allclose(features._moments(values), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        features._median_mean_and_scale(values), expected, rtol=1e-12, atol=1e-12
+    )

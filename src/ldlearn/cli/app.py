@@ -24,7 +24,7 @@ STUDY = "Methods, data sets and experiments"
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """An entry of the help page: name, file, first line of the function's docstring, and heading of
     the page."""
 
@@ -35,67 +35,73 @@ class Entry(NamedTuple):
 
 
 COMMANDS = (
-    Entry(
+    CommandEntry(
         "fit",
         "tables",
         "Fit a model on a table with 0/1 label columns, and score it on held-out rows.",
     ),
-    Entry(
+    CommandEntry(
         "enhance",
         "tables",
         "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.",
     ),
-    Entry("predict", "tables", "Predict the degrees of new rows, in constant memory."),
-    Entry(
+    CommandEntry("predict", "tables", "Predict the degrees of new rows, in constant memory."),
+    CommandEntry(
         "evaluate",
         "tables",
         "Score a model against true degrees or 0/1 labels; compare with baselines.",
     ),
-    Entry(
+    CommandEntry(
         "browse",
         "rows",
         "Write a page to browse rows: texts, labels, degrees; search, sort, select, export.",
     ),
-    Entry(
+    CommandEntry(
         "explain",
         "rows",
         "Explain one prediction: contributions of words and columns to each label.",
     ),
-    Entry("ask", "rows", "Choose rows to annotate next, and flag labels that look wrong."),
-    Entry(
+    CommandEntry("ask", "rows", "Choose rows to annotate next, and flag labels that look wrong."),
+    CommandEntry(
         "suggest",
         "rows",
         "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).",
     ),
-    Entry(
+    CommandEntry(
         "inspect", "tables", "Show the training data, parameters, scores and warnings of a model."
     ),
-    Entry("export", "tables", "Write a model as ONNX, its preprocessing included."),
-    Entry(
+    CommandEntry("export", "tables", "Write a model as ONNX, its preprocessing included."),
+    CommandEntry(
         "compare", "tables", "Compare two files of distributions row by row: mean of every metric."
     ),
-    Entry(
+    CommandEntry(
         "import",
         "tables",
         "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.",
     ),
-    Entry(
+    CommandEntry(
         "compare-methods",
         "runs",
         "Compare several methods on a table: held-out scores, and how much they differ.",
     ),
-    Entry("demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
-    Entry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
-    Entry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),
-    Entry("datasets", "library", "List the available data sets, and where they are stored.", STUDY),
-    Entry("run", "runs", "Run an experiment; records are written to OUTPUT/records.jsonl.", STUDY),
-    Entry(
+    CommandEntry(
+        "demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."
+    ),
+    CommandEntry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
+    CommandEntry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),
+    CommandEntry(
+        "datasets", "library", "List the available data sets, and where they are stored.", STUDY
+    ),
+    CommandEntry(
+        "run", "runs", "Run an experiment; records are written to OUTPUT/records.jsonl.", STUDY
+    ),
+    CommandEntry(
         "import-predictions",
         "runs",
         "Add predictions made elsewhere to a run, to be ranked and reported.",
         STUDY,
     ),
-    Entry(
+    CommandEntry(
         "report",
         "runs",
         "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.",

@@ -41,7 +41,7 @@ def _print_line(text: str) -> None:
         typer.echo(text)
 
 
-def quote(text: str) -> str:
+def quote_for_shell(text: str) -> str:
     """A word of a command that can be pasted into a shell; control characters are escaped as bash
     and zsh do."""
     if escape_commands(text) == text:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 from typer import BadParameter, Option
 
 
-def all_but(group: type, *left_out: str) -> set[str]:
+def fields_except(group: type, *left_out: str) -> set[str]:
     """The names of the fields of a group without some."""
     return {each.name for each in fields(group)}.difference(left_out)
 

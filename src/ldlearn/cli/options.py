@@ -7,7 +7,7 @@ parameter of such a type has these options (see `ldlearn.cli.option_groups`).
 import ast
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import MISSING, dataclass, replace
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -16,6 +16,7 @@ from ldlearn.base.discovery import all_estimators
 from ldlearn.cli import console
 from ldlearn.tables import ReadingOptions, import_embedding, load_table_model
 from ldlearn.tables.files import PIPE, no_progress
+from ldlearn.tables.options import cli_option
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -51,7 +52,6 @@ OutputTable = Annotated[
 LabelColumns = Annotated[
     str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy.")
 ]
-ModelFile = Annotated[str, Option("--model", "-m", metavar="FILE", help="Model file (.ldl).")]
 Embedding = Annotated[
     str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")
 ]
@@ -87,19 +87,34 @@ def report_on_console(reading: ReadingOptions, output: str = "") -> ReadingOptio
     return replace(reading, on_message=console.log, progress=progress)
 
 
+def check_ending(output: str, what: str, *endings: str) -> None:
+    """Refuse an output whose name does not end as such files do, so that no slip loses a table."""
+    if not output.endswith(endings):
+        raise BadParameter(f"{what} ends in {endings[0]}, {output!r} does not.", param_hint="-o")
+
+
 def split_names(names: str | None) -> list[str] | None:
     """Split names at commas."""
     return None if names is None else list(map(str.strip, names.split(",")))
 
 
-def import_trusted_code(model: str, embedding: str | None, method: str | None) -> None:
-    """Import the code that a model needs and the user names; an error if the model does without."""
-    if method is None and embedding is None:
-        return
-    if embedding is not None:
-        import_embedding(embedding)
-    loaded = load_table_model(model, method)
-    if embedding is not None and not loaded.preprocessing.embedded:
-        raise BadParameter(
-            f"{model} was fitted without an embedding; leave it out.", param_hint="--embedding"
-        )
+@dataclass(frozen=True)
+class FittedModel:
+    """The file of a model, and the code outside ldlearn that it needs and the user trusts."""
+
+    file: str = cli_option("FILE", "Model file (.ldl).", MISSING, "--model", "-m")
+    embedding: str | None = cli_option("NAME", "Embedding of text columns, as module:function.")
+    method: str | None = cli_option("NAME", "Method outside ldlearn, for MODEL.")
+
+    def import_code(self) -> str:
+        """Import the code and return the file; an error if the model does without."""
+        if self.embedding is not None:
+            import_embedding(self.embedding)
+        if self.embedding is not None or self.method is not None:
+            loaded = load_table_model(self.file, self.method)
+            if self.embedding is not None and not loaded.preprocessing.embedded:
+                raise BadParameter(
+                    f"{self.file} was fitted without an embedding; leave it out.",
+                    param_hint="--embedding",
+                )
+        return self.file

@@ -3,22 +3,23 @@ ask, suggest."""
 
 from typing import Annotated
 
-from typer import BadParameter, Option
+from typer import Option
 
 from ldlearn import tables
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_table, report_written
 from ldlearn.cli.options import (
     Data,
-    Embedding,
+    FittedModel,
     Json,
-    ModelFile,
     OutputTable,
-    TrustedMethod,
-    import_trusted_code,
+    check_ending,
     report_on_console,
 )
-from ldlearn.tables import ColumnOptions, ReadingOptions, RowOptions, WritingOptions
+from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
 from ldlearn.tables.files import PIPE
+
+_RowColumns = Annotated[ColumnOptions, {"id", "kind", "blank"}]
+_RowOutput = Annotated[WritingOptions, {"keep", "overwrite"}]
 
 
 def browse(
@@ -33,11 +34,10 @@ def browse(
         float | None, Option(metavar="N", help="Number of raters of a row, if known.")
     ] = None,
     *,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
-    rows: RowOptions,
+    fitted: FittedModel,
+    columns: _RowColumns,
     reading: ReadingOptions,
+    writing: _RowOutput,
     as_json: Json = False,
 ) -> None:
     """Write a page to browse rows: texts, labels, degrees; search, sort, select, export.
@@ -50,16 +50,16 @@ def browse(
     """
     from ldlearn.reporting import write_browse_page  # the other commands do not need matplotlib
 
-    if not output.endswith((".html", ".htm")):
-        raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
-    import_trusted_code(model, embedding, method)
+    check_ending(output, "a page", ".html", ".htm")
+    model = fitted.import_code()
     written = write_browse_page(
         data,
         model,
         output,
         interval=interval,
         raters=raters,
-        rows=rows,
+        columns=columns,
+        writing=writing,
         reading=report_on_console(reading),
     )
     report_written(written, as_json)
@@ -70,9 +70,7 @@ def explain(
     row: Annotated[int, Option(metavar="N", help="Number of the row; the header is row 1.")],
     top: Annotated[int, Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
     *,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
@@ -83,7 +81,7 @@ def explain(
     \b
     ldlearn explain new.csv --model model.ldl --row 17
     """
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     found = tables.explain_row(data, model, row, reading=report_on_console(reading))
     for message in found.messages:
         log(message)
@@ -105,13 +103,10 @@ def ask(
     output: OutputTable = PIPE,
     n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
     *,
-    columns: Annotated[ColumnOptions, {"groups"}],
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
-    rows: RowOptions,
+    columns: Annotated[ColumnOptions, {"id", "kind", "blank", "groups"}],
+    fitted: FittedModel,
     reading: ReadingOptions,
-    writing: Annotated[WritingOptions, {"to", "raw"}],
+    writing: Annotated[WritingOptions, {"to", "raw", "keep", "overwrite"}],
     as_json: Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
@@ -123,16 +118,14 @@ def ask(
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     check_one_stdout(output, as_json)
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     written = tables.ask_table(
         data,
         model,
         output,
         n=n,
-        to=writing.to,
-        groups=columns.groups,
-        raw=writing.raw,
-        rows=rows,
+        columns=columns,
+        writing=writing,
         reading=report_on_console(reading, output),
     )
     report_written(written, as_json)
@@ -150,11 +143,10 @@ def suggest(
         str, Option(metavar="NAME", help="Question of the annotation tool.")
     ] = "label",
     *,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
-    rows: RowOptions,
+    fitted: FittedModel,
+    columns: _RowColumns,
     reading: ReadingOptions,
+    writing: _RowOutput,
     as_json: Json = False,
 ) -> None:
     """Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).
@@ -163,14 +155,15 @@ def suggest(
     ldlearn suggest new.csv --model model.ldl --for argilla -o records.json
     ldlearn suggest table.csv -m model.ldl --for datasets -o soft.parquet
     """
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     written = tables.write_suggestions(
         data,
         model,
         output,
         program=program,
         question=question,
-        rows=rows,
+        columns=columns,
+        writing=writing,
         reading=report_on_console(reading),
     )
     report_written(written, as_json)

@@ -12,7 +12,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn import experiments
 from ldlearn._messages import escape_control_chars
 from ldlearn.cli import console
-from ldlearn.cli.option_groups import all_but
+from ldlearn.cli.option_groups import fields_except
 from ldlearn.cli.options import Data, Jobs, LabelColumns, Log, Quiet, split_names
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.evaluation.text_tables import describe_unreported
@@ -132,7 +132,7 @@ def compare_methods(
     repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
-    columns: Annotated[ColumnOptions, all_but(ColumnOptions, "kind", "separator")],
+    columns: Annotated[ColumnOptions, fields_except(ColumnOptions, "kind", "separator")],
     dialect: Dialect,
     jobs: Jobs = 1,
     quiet: Quiet = False,

@@ -1,7 +1,6 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export,
 import."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -16,24 +15,24 @@ from ldlearn.cli.console import (
     print_scores,
     print_table,
     print_warning,
-    quote,
+    quote_for_shell,
     report_quality,
     report_written,
 )
-from ldlearn.cli.option_groups import all_but
+from ldlearn.cli.option_groups import fields_except
 from ldlearn.cli.options import (
     Data,
     Embedding,
+    FittedModel,
     Json,
     LabelColumns,
     MethodName,
     MethodParams,
     Metrics,
-    ModelFile,
     OutputTable,
     Scheduler,
     TrustedMethod,
-    import_trusted_code,
+    check_ending,
     report_on_console,
     split_names,
 )
@@ -46,7 +45,7 @@ from ldlearn.compose.method_names import (
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import ParameterError
 from ldlearn.metrics import get_metric
-from ldlearn.tables import ColumnOptions, LabelOptions, ReadingOptions, WritingOptions
+from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
 from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
@@ -100,9 +99,7 @@ def fit(
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
-    # Model files have their own suffix, so that a slip does not overwrite the data.
-    if Path(output).suffix != ".ldl":
-        raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
+    check_ending(output, "a model file", ".ldl")
     check_output(output, [data], overwrite=writing.overwrite)
     method = method or DEFAULT_METHOD
     params = dict(set or ())
@@ -147,7 +144,7 @@ def fit(
     lines = describe_types(facts["columns"])
     if missing := facts["missing"]:
         lines.append(f"missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
-    for line in lines + describe_repeated_rows(facts.get("repeated_rows") or 0, n):
+    for line in lines + describe_repeated_rows(facts["repeated_rows"] or 0, n):
         print_result(f"  {line}")
     if explanation := getattr(model.estimator, "selection_summary_", ""):
         selected = []
@@ -174,7 +171,7 @@ def enhance(
     ] = None,
     output: OutputTable = PIPE,
     *,
-    columns: Annotated[ColumnOptions, all_but(ColumnOptions, "kind")],
+    columns: Annotated[ColumnOptions, fields_except(ColumnOptions, "kind")],
     method: MethodName = None,
     set: MethodParams = None,
     embedding: Embedding = None,
@@ -210,7 +207,7 @@ def enhance(
         )
     else:
         trusted = method if ":" in (method or "") else None
-        import_trusted_code(model, embedding, trusted)
+        FittedModel(model, embedding, trusted).import_code()
         for name, value in {"method": None if trusted else method, "set": set}.items():
             if value:
                 raise ParameterError(
@@ -227,9 +224,7 @@ def predict(
     output: OutputTable = PIPE,
     *,
     columns: Annotated[ColumnOptions, {"id"}],
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    fitted: FittedModel,
     reading: ReadingOptions,
     writing: WritingOptions,
     scheduler: Scheduler = None,
@@ -247,7 +242,7 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     check_one_stdout(output, as_json)
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     reading = report_on_console(reading, output)
     if scheduler is None:
         written = tables.predict_table(
@@ -276,10 +271,8 @@ def evaluate(
         str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")
     ] = None,
     *,
-    cells: LabelOptions,
-    model: ModelFile,
-    embedding: Embedding = None,
-    method: TrustedMethod = None,
+    columns: Annotated[ColumnOptions, {"kind", "blank"}],
+    fitted: FittedModel,
     reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
@@ -293,13 +286,13 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    import_trusted_code(model, embedding, method)
+    model = fitted.import_code()
     found = tables.evaluate_table(
         data,
         model,
         metrics=split_names(metrics),
         labels=labels,
-        cells=cells,
+        columns=columns,
         reading=report_on_console(reading),
     )
     for message in found.messages:
@@ -430,8 +423,7 @@ def export(
     \b
     ldlearn export model.ldl -o model.onnx
     """
-    if Path(output).suffix != ".onnx":
-        raise BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+    check_ending(output, "an ONNX file", ".onnx")
     # Before the work: an output that must not be overwritten is an error at once.
     check_output(output, [model], overwrite=writing.overwrite)
     loaded = tables.load_table_model(model, method)
@@ -486,10 +478,9 @@ def import_(
         item=item,
         rater=rater,
         label=label,
-        format=reading.format,
-        dialect=reading.dialect,
+        reading=reading,
     )
-    write_table(output, [found.table], found.labels, writing.to, raw=writing.raw)
+    write_table(output, [found.table], found.labels, writing)
     for message in found.messages:
         log(f"{message}.")
     if zeros is None and found.kind == "labels":
@@ -501,9 +492,11 @@ def import_(
     elif output != PIPE:
         print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        options = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        options = (
+            f"--labels {quote_for_shell(found.labels_option)} --id {quote_for_shell(found.id)}"
+        )
         if found.kind == "votes":  # counts of 0 and 1 look like 0/1 labels
             options += " --kind votes"
         if zeros is not None:
             options += f" --zeros {zeros}"
-        print_result(f"Next: ldlearn fit {quote(output)} {options} -o model.ldl")
+        print_result(f"Next: ldlearn fit {quote_for_shell(output)} {options} -o model.ldl")

@@ -9,15 +9,16 @@ import numpy as np
 import scipy.sparse
 
 from ldlearn._messages import format_list
+from ldlearn.core.targets import default_label_names
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.columns import strip_mark
-from ldlearn.tables.files import Dialect, Input, ReadingOptions, find_label_file, sha256_of
+from ldlearn.tables.files import Dialect, ReadingOptions, TableInput, find_label_file, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.options import Columns
-from ldlearn.tables.source import Source, to_matrix
-from ldlearn.tables.table_labels import to_dataset_fields
+from ldlearn.tables.source import Source, frame_to_matrix
+from ldlearn.tables.table_labels import TableLabels
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 
@@ -112,7 +113,7 @@ def read_dataset(
     dialect = Dialect(delimiter, decimal, encoding)
     reading = ReadingOptions(dialect=dialect, max_bytes=max_bytes)
     label_file = find_label_file(labels)
-    input = Input(str(path), reading, label_file=label_file, list_column=list_column)
+    input = TableInput(str(path), reading, label_file=label_file, list_column=list_column)
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur
         # twice.
@@ -165,7 +166,7 @@ def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> 
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator, source.budget)
     Y = table[labels].to_numpy().astype(np.int8)
-    return {"X": to_matrix(frame[features], features), "Y": Y, "label_names": labels}
+    return {"X": frame_to_matrix(frame[features], features), "Y": Y, "label_names": labels}
 
 
 def _read_matrices(
@@ -181,7 +182,9 @@ def _read_matrices(
         # labels.
         kind_of_field = _KIND_OF_FIELD.get(field, "auto") if kind == "auto" else kind
         rows = range(source.first_row, source.first_row + len(matrix))
-        fields |= to_dataset_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
+        names = label_names or default_label_names(matrix.shape[1])
+        labels = TableLabels(names, matrix, rows)
+        fields |= labels.to_dataset_fields(kind_of_field, normalise=normalise)
     return fields
 
 

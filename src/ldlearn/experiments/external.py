@@ -20,7 +20,7 @@ from ldlearn.experiments.search import Facts, add_facts, describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import DataSplit, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
-from ldlearn.tables.files import Budget, FilePath, Input, atomic_write
+from ldlearn.tables.files import Budget, FilePath, TableInput, atomic_write
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
@@ -187,7 +187,7 @@ def _read_arrays(path: Path, labels: list[str]) -> dict[str, NDArray[Any]]:
             return read_mat(path, budget)
         case ".npy":
             return {"prediction": read_npy(path, budget)}
-    with open_table(Input(str(path))) as source:
+    with open_table(TableInput(str(path))) as source:
         if set(source.names) != set(labels):
             names = ", ".join(labels)
             raise InputError(f"{path}: its header must have the names of the labels: {names}.")

@@ -159,7 +159,7 @@ def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
     names: Sequence[str]
     cells: Iterable[Sequence[Any]]
     if isinstance(data, PreparedTable):
-        frame = data.frame.iloc[rows]
+        frame = data.frame.take(rows)
         for name in data.types.select(ColumnType.TEXT):
             return list(map(str, frame[name]))
         names = frame.columns[:_FEATURES_SHOWN]

@@ -12,8 +12,15 @@ from ldlearn.core.simplex import Array
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import page_script, template_environment
-from ldlearn.tables import ReadingOptions, RowOptions, TableModel, WrittenTable
+from ldlearn.tables import (
+    ColumnOptions,
+    ReadingOptions,
+    TableModel,
+    WritingOptions,
+    WrittenTable,
+)
 from ldlearn.tables.files import write_file
+from ldlearn.tables.formats import check_output
 from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 
 MAX_ROWS = 100_000  # of a page that phones can still open
@@ -37,7 +44,8 @@ def write_browse_page(
     *,
     interval: float = 0.9,
     raters: float | None = None,
-    rows: RowOptions = RowOptions(),
+    columns: ColumnOptions = ColumnOptions(),
+    writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write a page to browse the rows of a table: one HTML file that needs no network.
@@ -55,8 +63,10 @@ def write_browse_page(
         Nominal coverage of the intervals.
     raters : float, optional
         Number of raters of a row, if known; see `ldlearn.DLDL.predict_interval`.
-    rows : RowOptions, optional
-        Columns to show, and how labels are read.
+    columns : ColumnOptions, optional
+        Of these ``id``, ``kind`` and ``blank``.
+    writing : WritingOptions, optional
+        Of these ``keep``, the columns to show, and ``overwrite``.
     reading : ReadingOptions, optional
 
     Returns
@@ -66,9 +76,10 @@ def write_browse_page(
     if not 0 < interval < 1:
         required = "above 0 and below 1, for example 0.9"
         raise ParameterError(f"interval must be {required}, got {interval:g}.")
-    found = read_model_rows(data, model, output, rows, reading)
+    check_output(output, [data, model], overwrite=writing.overwrite)
+    found = read_model_rows(data, model, columns, writing.keep, reading)
     labels = found.model.labels
-    n_rows = len(found.names)
+    n_rows = len(found.cells)
     if n_rows > MAX_ROWS:
         most = f"a page holds at most {MAX_ROWS:,} rows"
         raise TableError(f"{most}, this table has {n_rows:,}; use a part of it.")
@@ -77,8 +88,8 @@ def write_browse_page(
     scores = _find_scores(found, posterior, series)
     content: dict[str, Any] = {
         "labels": labels,
-        "id": found.id,
-        "names": list(map(_shorten, found.names)),
+        "id": found.cells.index.name,
+        "names": list(map(_shorten, found.cells.index)),
         "columns": list(found.cells.columns),
         "cells": [],
         "given": None,

@@ -15,7 +15,7 @@ from ldlearn.tables.files import Dialect, ReadingOptions
 from ldlearn.tables.labelled_table import PreparedTable, prepare_table
 from ldlearn.tables.model_files import load_model, load_table_model, save_model
 from ldlearn.tables.onnx_export import export_onnx
-from ldlearn.tables.options import ColumnOptions, LabelOptions, RowOptions, WritingOptions
+from ldlearn.tables.options import ColumnOptions, WritingOptions
 from ldlearn.tables.table_files import (
     Evaluation,
     enhance_table,
@@ -33,5 +33,5 @@ __all__ = [
     "WrittenTable", "save_model", "load_model", "load_table_model", "describe_file",
     "describe_model", "write_card", "export_onnx", "explain_row", "Explanation", "ask_table",
     "write_suggestions", "compare_tables", "TableComparison", "import_embedding", "NamedEmbedding",
-    "ColumnOptions", "LabelOptions", "ReadingOptions", "Dialect", "RowOptions", "WritingOptions",
+    "ColumnOptions", "ReadingOptions", "Dialect", "WritingOptions",
 ]  # fmt: skip

@@ -81,7 +81,7 @@ _LIST_ITEM = re.compile(rf"(?:np\.\w+\(({_LITERAL})\)|({_LITERAL}))(?:\s*,\s*|\s
 _LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that it lies in
 
 
-def is_task(record: Any) -> bool:
+def is_annotation_task(record: Any) -> bool:
     """Whether a JSON object holds annotations of several raters."""
     if not isinstance(record, Mapping):
         return False
@@ -89,7 +89,7 @@ def is_task(record: Any) -> bool:
     return isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
 
 
-def as_task(record: dict[str, Any]) -> dict[str, Any]:
+def to_annotation_task(record: dict[str, Any]) -> dict[str, Any]:
     """A record of Argilla or of Prodigy as a task; any other record unchanged."""
     if isinstance(record.get("responses"), Mapping) and isinstance(record.get("fields"), Mapping):
         return _argilla_task(record)
@@ -147,7 +147,9 @@ def parse_tasks(
     for number, task in enumerate(tasks, start=1):
         item = _as_text(task.get("id")) or str(number)
         features = _task_features(task)
-        for annotation in _task_annotations(task):
+        for annotation in task.get("annotations") or ():
+            if not isinstance(annotation, Mapping):
+                continue
             who = annotation.get("completed_by", annotation.get("user"))
             if isinstance(who, Mapping):
                 who = who.get("id", who.get("email"))
@@ -167,10 +169,6 @@ def parse_tasks(
         advice = suggest_name(question, asked, "the questions are")
         raise TableError(f"there is no question {question!r}; {advice}")
     return found
-
-
-def _task_annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [entry for entry in task.get("annotations") or () if isinstance(entry, Mapping)]
 
 
 def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:

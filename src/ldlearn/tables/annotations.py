@@ -15,17 +15,16 @@ from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.annotation_formats import (
     Annotation,
     LongFormat,
-    as_task,
     find_long_format,
+    is_annotation_task,
     is_empty,
-    is_task,
     parse_tasks,
+    to_annotation_task,
 )
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.files import Budget, Dialect, Input, OpenInput, ReadingOptions, prefix_errors
+from ldlearn.tables.files import Budget, OpenInput, ReadingOptions, TableInput, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
-from ldlearn.tables.source import Kind
 from ldlearn.tables.values import import_pandas
 
 _ANNOTATION_KINDS = ("auto", "votes", "labels")
@@ -73,8 +72,7 @@ def read_annotations(
     item: str | None = None,
     rater: str | None = None,
     label: str | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
+    reading: ReadingOptions = ReadingOptions(),
 ) -> Annotations:
     """Read annotations: an export of a tool, or a long table of items, raters and labels.
 
@@ -92,10 +90,8 @@ def read_annotations(
         columns (``"a,b,c"``, ``"emo_*"``), each is 1 where the rater gave the label, 0 or empty
         elsewhere. In exports of Label Studio and Argilla, `label` is the name of the question,
         needed where there are several.
-    format : str, optional
-        Format of the files, if it cannot be inferred from the names.
-    dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table, if it is not to be detected.
+    reading : ReadingOptions, optional
+        How the files are read.
 
     Returns
     -------
@@ -129,14 +125,13 @@ def read_annotations(
             advice = "name it once, or its annotations count twice."
             raise FileError(f"{path}: it is the same file as another; {advice}")
     given = {"item": item, "rater": rater, "label": label}
-    reading = ReadingOptions(format, dialect or Dialect())
     annotations = []
     titles: dict[str, None] = {}  # in order
     labels = []
     id = "id"
     budget = Budget()
     for path in files:
-        input = Input(path, reading, list_column=label)
+        input = TableInput(path, reading, list_column=label)
         with prefix_errors(path):
             found, columns = _read_annotation_file(input, given, len(files) == 1, budget)
         annotations.extend(found)
@@ -156,7 +151,7 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotatio
 
 
 def _read_annotation_file(
-    input: Input,
+    input: TableInput,
     given: Mapping[str, str | None],
     single_file: bool,
     budget: Budget,
@@ -168,11 +163,11 @@ def _read_annotation_file(
         opened = OpenInput(input, "JSON")
         parse = parse_list if format == "json" else parse_lines
         with opened.stack, opened.convert_errors():
-            objects = list(map(as_task, parse(opened)))
+            objects = list(map(to_annotation_task, parse(opened)))
         budget.size += opened.budget.size
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
-        if is_task(objects[0]):
+        if is_annotation_task(objects[0]):
             return parse_tasks(objects, given["label"]), None
         names = list(dict.fromkeys(chain.from_iterable(objects)))
         opened.budget.check_table(len(objects), len(names))
@@ -184,7 +179,7 @@ def _read_annotation_file(
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
             texts = (*columns.roles.values(), *columns.labels)
-            kinds: dict[str, Kind] = dict.fromkeys(source.names, "any")
+            kinds = dict.fromkeys(source.names, "any")
             kinds |= dict.fromkeys(texts, "text")
             rows = {}
             for table in source.chunks(kinds):

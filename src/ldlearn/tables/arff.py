@@ -9,6 +9,7 @@ import html
 import re
 from array import array
 from collections.abc import Iterable, Mapping
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import ArraySource
 from ldlearn.tables.columns import (
-    MARKS,
+    LABEL_MARKS,
     check_distinct,
     find_columns,
     is_number,
@@ -79,7 +80,7 @@ def _open_arff(opened: OpenInput) -> ArraySource:
         names = [attribute.name for attribute in attributes]
         # The .xml names each label; the option only counts them.
         labels = _mulan_labels(opened.path, names) or _meka_labels(relation, len(names))
-        arrays = _read_columns(file, attributes, labels, budget)
+        arrays = _read_columns(file, attributes, budget)
     if all(attributes[i].categories is not None for i in labels):
         field = "Y"
     source = ArraySource(opened, *arrays)
@@ -108,7 +109,7 @@ def _read_header(lines: Iterable[str], budget: Budget) -> tuple[str, str, list[_
             attributes.append(_parse_attribute(text))
         elif keyword.startswith("@data"):
             return relation, field, attributes
-        elif text.startswith(_MARK) and text.removeprefix(_MARK) in MARKS:
+        elif text.startswith(_MARK) and text.removeprefix(_MARK) in LABEL_MARKS:
             field = text.removeprefix(_MARK)
         elif text and not text.startswith("%"):
             raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
@@ -150,24 +151,20 @@ def _meka_labels(relation: str, n_attributes: int) -> list[int]:
 def _read_columns(
     lines: Iterable[str],
     attributes: list[_Attribute],
-    labels: list[int],
     budget: Budget,
 ) -> tuple[dict[str, Any], list[tuple[str, int]]]:
     """The cells as arrays, and the array and position of each attribute.
 
-    The numbers of a sparse file stay sparse, but for its labels, unless some are missing.
+    The numbers of a sparse file stay sparse unless some are missing.
     """
     values = array("d")
-    places = array("q")
+    columns = array("q")
     starts = array("q", [0])
     texts: dict[int, list[str | None]] = {}
-    numeric: dict[int, int] = {}
     for i, attribute in enumerate(attributes):
         categories = attribute.categories or ()
         # Codes such as 01 stay texts.
-        if all(map(is_number, categories)) and not any(map(has_leading_zero, categories)):
-            numeric[i] = len(numeric)
-        else:
+        if not all(map(is_number, categories)) or any(map(has_leading_zero, categories)):
             texts[i] = []
     is_sparse = False
     row = 0
@@ -181,28 +178,25 @@ def _read_columns(
         split = _sparse_cells if is_sparse else _dense_cells
         cells = split(text, row, len(attributes))
         budget.spend(_ENTRY_BYTES * (1 + len(cells) + len(texts)))
-        for i in filter(numeric.__contains__, cells):
+        for i in filterfalse(texts.__contains__, cells):
             values.append(attributes[i].parse_number(cells[i], row))
-            places.append(numeric[i])
+            columns.append(i)
         starts.append(len(values))
         for i, column in texts.items():
             column.append(attributes[i].parse(cells.get(i, "0"), row))
-    parts = tuple(map(np.array, (values, places, starts)))
-    numbers = scipy.sparse.csr_array(parts, shape=(row, len(numeric)))
-    arrays = {"numbers": numbers}
-    columns = {i: ("numbers", j) for i, j in numeric.items()}
+    parts = tuple(map(np.array, (values, columns, starts)))
+    # The columns of texts are empty in it.
+    numbers = scipy.sparse.csr_array(parts, shape=(row, len(attributes)))
     # A missing value is no zero.
     if not is_sparse or np.isnan(values).any():
-        budget.check(8 * row * len(numeric))
-        arrays["numbers"] = numbers.toarray()
-    else:
-        for i in filter(numeric.__contains__, labels):
-            budget.spend(8 * row)
-            arrays[str(i)] = numbers[:, [numeric[i]]].toarray()
-            del columns[i]
+        budget.check(8 * row * len(attributes))
+        numbers = numbers.toarray()
+    arrays = {"numbers": numbers}
+    places = [("numbers", i) for i in range(len(attributes))]
     for i, column in texts.items():
         arrays[str(i)] = np.array(column, dtype=object).reshape(-1, 1)
-    return arrays, [columns.get(i, (str(i), 0)) for i in range(len(attributes))]
+        places[i] = (str(i), 0)
+    return arrays, places
 
 
 def _dense_cells(text: str, row: int, width: int) -> Mapping[int, str]:

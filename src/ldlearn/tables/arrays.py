@@ -23,10 +23,10 @@ from ldlearn._messages import normalize_name
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, mark_if_ambiguous
-from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, TableOutput
+from ldlearn.tables.files import PIPE, Budget, OpenInput, TableInput, TableOutput
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.options import Columns
-from ldlearn.tables.source import Kinds, Source, SparseTable, make_frame
+from ldlearn.tables.source import Kinds, Source, SparseTable, columns_to_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
 _USUAL_NAMES = {
@@ -91,7 +91,7 @@ class ArraySource(Source):
                 dense[i] = self._arrays[name][:, j]
         n_rows = self._common_length(kinds)
         # A frame without columns has no rows.
-        frame = make_frame(dense, 1).reindex(range(1, n_rows + 1))
+        frame = columns_to_frame(dense, 1).reindex(range(1, n_rows + 1))
         if not sparse:
             yield frame
             return
@@ -300,8 +300,8 @@ def _open_npy(opened: OpenInput) -> ArraySource:
     if input.has_path:
         found = {}
         size = 0
-        for field in ("X", *MARKS):
-            part = _part_path(input.table, field)
+        for field in MARKS:
+            part = _npy_path_of_field(input.table, field)
             if part.is_file():
                 found[field] = part
                 size += part.stat().st_size
@@ -328,7 +328,7 @@ def _read_label_file(opened: OpenInput, path: Path) -> NDArray[Any]:
     """The labels of the rows of another file, beside which they may lie."""
     if not path.is_file():
         path = Path(opened.input.table).parent / path
-    labels = OpenInput(Input(str(path), opened.input.reading), opened.title)
+    labels = OpenInput(TableInput(str(path), opened.input.reading), opened.title)
     with labels.convert_errors():
         matrix = read_npy(labels.path, labels.budget)
         if matrix.ndim != 2:
@@ -338,7 +338,7 @@ def _read_label_file(opened: OpenInput, path: Path) -> NDArray[Any]:
     return matrix
 
 
-def _part_path(name: str, field: str) -> Path:
+def _npy_path_of_field(name: str, field: str) -> Path:
     path = Path(name)
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
@@ -371,7 +371,7 @@ def _write_npy(output: TableOutput, content: DatasetContent) -> None:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # All files are complete before the first takes its place.
     for field, matrix in {"X": content.X, **content.labels}.items():
-        file = output.open_sibling(_part_path(output.name, field))
+        file = output.open_sibling(_npy_path_of_field(output.name, field))
         np.save(file, matrix, allow_pickle=False)
 
 

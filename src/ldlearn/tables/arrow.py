@@ -23,7 +23,7 @@ from ldlearn.tables.source import (
     Kinds,
     Source,
     as_column,
-    make_frame,
+    columns_to_frame,
     rows_per_chunk,
 )
 
@@ -132,7 +132,7 @@ class _ArrowSource(Source):
             for i in kinds:
                 name, k = self._file_columns[i]
                 columns[i] = arrays[name] if k is None else arrays[name][:, k]
-            yield make_frame(columns, row)
+            yield columns_to_frame(columns, row)
             row += batch.num_rows
             self.opened.on_progress(self.budget.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:

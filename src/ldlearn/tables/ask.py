@@ -16,12 +16,12 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import PIPE, ReadingOptions, write_file
-from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows, find_groups
-from ldlearn.tables.options import RowOptions
+from ldlearn.tables.options import ColumnOptions, WritingOptions
 from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.writing import WrittenTable
+from ldlearn.tables.writing import WrittenTable, check_writing
 
 _PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
@@ -36,15 +36,13 @@ def ask_table(
     output: str = PIPE,
     *,
     n: int = 50,
-    to: str | None = None,
-    groups: str | None = None,
-    raw: bool = False,
-    rows: RowOptions = RowOptions(),
+    columns: ColumnOptions = ColumnOptions(),
+    writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
-    The table has the identifier, the texts (or what ``rows.keep`` names), ``rank`` (see
+    The table has the identifier, the texts (or what ``writing.keep`` names), ``rank`` (see
     `choose_rows`), ``expected_error`` (see `expected_errors`), and ``suspicious``: labels that look
     wrong, with the probability of what is given. The `n` rows to annotate come first, then up to
     `n` other rows with suspicious labels, without a rank.
@@ -58,14 +56,12 @@ def ask_table(
     output : str, default="-"
     n : int, default=50
         How many rows to ask for.
-    groups : str, optional
-        The column that names groups of rows that belong together, see `ColumnOptions`; by default
-        that of the fit, if the table has it. Labels are checked by models that are fitted without
-        the group of their row.
-    to, raw
-        See `WritingOptions`.
-    rows : RowOptions, optional
-        Columns to write, and how labels are read.
+    columns : ColumnOptions, optional
+        Of these ``id``, ``groups``, ``kind`` and ``blank``. Identifier and groups are by default
+        those of the fit, if the table has them. Labels are checked by models that are fitted
+        without the group of their row.
+    writing : WritingOptions, optional
+        Of these ``to``, ``raw``, ``keep`` and ``overwrite``.
     reading : ReadingOptions, optional
 
     Returns
@@ -74,10 +70,10 @@ def ask_table(
     """
     if n < 1:
         raise ParameterError(f"n must be at least 1, got {n}.")
-    format_name = format_of(output, to)
-    found = read_model_rows(data, model, output, rows, reading, groups=groups)
+    writing = check_writing(output, [data, model], writing)
+    found = read_model_rows(data, model, columns, writing.keep, reading)
     for name in _ADDED_COLUMNS:
-        if name in (found.id, *found.cells):
+        if name in (found.cells.index.name, *found.cells):
             advice = "rename it, or leave it out with keep"
             raise TableError(f"a column of this name would be added; {advice}.", column=name)
     errors = expected_errors(found.predicted, found.degrees, found.n_votes)
@@ -85,19 +81,18 @@ def ask_table(
     notes, others, messages = _check_labels_of_rows(found)
     others = others[~np.isin(others, asked)][:n]
     places = [*asked, *others]
-    written = found.cells.iloc[places].reset_index(drop=True)
-    written.insert(0, found.id, np.take(found.names, places))
+    written = found.cells.iloc[places].reset_index()
     written["rank"] = [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
     written["expected_error"] = errors[places]
     written["suspicious"] = ["; ".join(notes[i]) for i in places]
-    write_table(output, [written], [], format_name, raw=raw)
+    write_table(output, [written], writing=writing)
     labels = list(found.model.labels)
     return WrittenTable(len(written), labels, output, found.messages + messages)
 
 
 def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, list[str]]:
     """Notes on suspicious labels of each row, such rows from the least probable label, messages."""
-    notes: list[list[str]] = [[] for _ in rows.names]
+    notes: list[list[str]] = [[] for _ in rows.recovered]
     groups, n_repeated = find_groups(rows.X, rows.groups)
     messages = describe_repeated_rows(n_repeated, len(groups))
     n_groups = len(np.unique(groups[rows.recovered]))
@@ -239,7 +234,8 @@ def write_suggestions(
     *,
     program: str,
     question: str = "label",
-    rows: RowOptions = RowOptions(),
+    columns: ColumnOptions = ColumnOptions(),
+    writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
@@ -259,8 +255,10 @@ def write_suggestions(
         its schema (``labels``, as JSON).
     question : str, default="label"
         Name of the question of the annotation tool.
-    rows : RowOptions, optional
-        Columns to write, and how labels are read.
+    columns : ColumnOptions, optional
+        Of these ``id``, ``kind`` and ``blank``.
+    writing : WritingOptions, optional
+        Of these ``keep`` and ``overwrite``.
     reading : ReadingOptions, optional
 
     Returns
@@ -268,7 +266,8 @@ def write_suggestions(
     WrittenTable
     """
     check_choice("program", program, _PROGRAMS)
-    found = read_model_rows(data, model, output, rows, reading)
+    check_output(output, [data, model], overwrite=writing.overwrite)
+    found = read_model_rows(data, model, columns, writing.keep, reading)
     labels = list(found.model.labels)
     degrees = found.predicted
     if found.degrees is not None:
@@ -278,7 +277,7 @@ def write_suggestions(
         write_file(output, _soft_labels_parquet(found, cells, degrees))
         return WrittenTable(len(degrees), labels, output, found.messages)
     records = []
-    for name, fields, row in zip(found.names, cells.to_dict("records"), degrees, strict=True):
+    for name, fields, row in zip(cells.index, cells.to_dict("records"), degrees, strict=True):
         largest = np.argsort(-row, kind="stable")
         largest = largest[row[largest] >= 1.0 / len(labels) - 1e-9]
         suggested = dict(zip(np.take(labels, largest).tolist(), row[largest].tolist(), strict=True))
@@ -334,7 +333,7 @@ def _label_studio_task(
 def _soft_labels_parquet(rows: ModelRows, cells: Any, degrees: Array) -> bytes:
     pa = import_optional("pyarrow", "tables", "Tables")
     parquet = import_optional("pyarrow.parquet", "tables", "Tables")
-    columns = {rows.id: rows.names} | cells.to_dict("list")
+    columns = cells.reset_index().to_dict("list")
     columns["soft_labels"] = pa.array(degrees.tolist(), pa.list_(pa.float32()))
     table = pa.table(columns, metadata={"labels": json.dumps(rows.model.labels)})
     file = io.BytesIO()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -150,8 +150,8 @@ class ColumnTypes:
 
     Attributes
     ----------
-    columns : dict of str to ColumnType
-        The columns that a model uses, numeric ones first.
+    columns : dict of str to str
+        The columns that a model uses, numeric ones first, and the `ColumnType` of each.
     formats : dict of str to str
         Of datetime columns.
     left_out : dict of str to str
@@ -161,18 +161,25 @@ class ColumnTypes:
         this is to be found.
     """
 
-    columns: Mapping[str, ColumnType]
+    learned: ClassVar = {
+        "columns": "dict of str",
+        "formats": "dict of str",
+        "left_out": "dict of str",
+        "units": "dict of str",
+    }
+
+    columns: Mapping[str, str]
     formats: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] | None = None
 
-    def select(self, wanted: ColumnType) -> tuple[str, ...]:
+    def select(self, wanted: str) -> tuple[str, ...]:
         """The columns of a type."""
-        return tuple(name for name, type_ in self.columns.items() if type_ is wanted)
+        return tuple(name for name, type_ in self.columns.items() if type_ == wanted)
 
     def describe(self) -> dict[str, str]:
         """The type of each column, for messages."""
-        found = {name: type_.value for name, type_ in self.columns.items()}
+        found = dict(self.columns)
         for name, form in self.formats.items():
             found[name] += f" ({form})"
         for name, reason in self.left_out.items():
@@ -183,10 +190,11 @@ class ColumnTypes:
 def find_column_types(
     table: Any,
     features: Sequence[str],
-    given: Mapping[str, Any],
+    given: Mapping[str, str],
     report: CellReport,
+    formats: Mapping[str, str] | None = None,
 ) -> ColumnTypes:
-    """Infer the types of columns, except those ``given`` by type, with formats of datetimes.
+    """Infer the types of columns, except those ``given``, and the formats of datetimes.
 
     Numeric columns that may be identifiers are added to ``report``.
 
@@ -198,11 +206,9 @@ def find_column_types(
     if isinstance(table, SparseTable):
         sparse = [name for name in features if name in table.column_positions]
         rest = [name for name in features if name not in table.column_positions]
-        others = find_column_types(table.frame, rest, given, report)
+        others = find_column_types(table.frame, rest, given, report, formats)
         return _add_sparse_columns(others, table.take_columns(sparse))
-    types: dict[str, str] = {}
-    for type_, names in given.items():
-        types |= dict.fromkeys(names, ColumnType(type_))
+    types = dict(given)
     dtypes = table.dtypes.to_dict()
     inferred = [name for name in features if name not in types]
     plain = [name for name in inferred if dtypes[name].kind in "iuf"]
@@ -216,19 +222,16 @@ def find_column_types(
         if name not in types:
             types[name] = _infer_type(table[name], name, report.decimal)
     by_type = columns_by_type({name: types[name] for name in features})
-    columns: dict[str, ColumnType] = {}
-    for type_ in ColumnType:
-        columns |= dict.fromkeys(by_type.pop(type_, ()), type_)
-    left_out = {name: types[name] for name in chain(*by_type.values())}
-    datetimes = given.get("datetime")
-    formats = dict(datetimes) if isinstance(datetimes, Mapping) else {}
-    for name, type_ in columns.items():
-        if type_ is not ColumnType.DATETIME or name in formats:
-            continue
-        form = find_datetime_format(table[name], name)
+    formats = dict(formats or {})
+    for name in by_type.get(ColumnType.DATETIME, ()):
+        form = formats.get(name) or find_datetime_format(table[name], name)
         if form is None:
             raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
         formats[name] = form
+    columns: dict[str, str] = {}
+    for type_ in ColumnType:
+        columns |= dict.fromkeys(by_type.pop(type_, ()), type_.value)
+    left_out = {name: types[name] for name in chain(*by_type.values())}
     return ColumnTypes(columns, formats, left_out)
 
 
@@ -237,7 +240,7 @@ def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     # Zeros may be stored, too.
     stored = table.matrix.indices[table.matrix.data != 0]
     filled = np.bincount(stored, minlength=len(table.names)) > 0
-    numeric = dict.fromkeys(compress(table.names, filled), ColumnType.NUMERIC)
+    numeric = dict.fromkeys(compress(table.names, filled), ColumnType.NUMERIC.value)
     constant = dict.fromkeys(compress(table.names, ~filled), _CONSTANT)
     return replace(
         others,

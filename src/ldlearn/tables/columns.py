@@ -31,10 +31,10 @@ from ldlearn.tables.options import ColumnOptions, Columns
 if TYPE_CHECKING:
     from ldlearn.tables.source import Source
 
-# Marks before label names in headings, where plain names would not do: two label matrices, or a
+# Marks before names in headings, where plain names would not do: two label matrices, or a
 # name that occurs twice.
-MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
-FEATURE_MARK = "X:"
+LABEL_MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
+MARKS = {"X": "X:", **LABEL_MARKS}
 
 
 def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") -> list[int]:
@@ -58,7 +58,7 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     """
     found = []
     for part in _split_choice(names, choice):
-        found += _find_part(names, part, option)
+        found += _find_chosen_columns(names, part, option)
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     position, count = Counter(found).most_common(1)[0]
@@ -102,9 +102,10 @@ class TableColumns:
     Attributes
     ----------
     labels, features : list of str
-    types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of
-        datetimes it may be a mapping, to the format of each.
+    types : dict of str to str
+        The `ColumnType` of features of which the user gives it.
+    formats : dict of str to str
+        The formats of datetimes, of which the user gives them.
     id : str or None
     groups : str or None
         The column that names the groups of rows that belong together.
@@ -114,7 +115,8 @@ class TableColumns:
 
     labels: list[str]
     features: list[str]
-    types: dict[str, Any]
+    types: dict[str, str]
+    formats: dict[str, str]
     id: str | None
     groups: str | None = None
     kept: list[str] = field(default_factory=list)
@@ -156,22 +158,24 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
     features = [i for i in found["features"] if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
-    types: dict[str, Any] = {}
+    known = set(features)
+    types: dict[str, str] = {}
     for role in ColumnType:
-        for i in set(found[role]).difference(features):
-            raise TableError(f"{role} names {names[i]!r}, which is no feature.")
-        if found[role]:
-            types[role] = [names[i] for i in found[role]]
+        for i in found[role]:
+            if i not in known:
+                raise TableError(f"{role} names {names[i]!r}, which is no feature.")
+            types[names[i]] = role
+    formats = {}
     if isinstance(options.datetime, Mapping):
-        types["datetime"] = {}
         for choice, form in options.datetime.items():
             # A prefix may name several columns of one format.
             for i in source.find(choice, "datetime"):
-                types["datetime"][names[i]] = form
+                formats[names[i]] = form
     return TableColumns(
         labels=[names[i] for i in found["labels"]],
         features=[names[i] for i in features],
         types=types,
+        formats=formats,
         id=next((names[i] for i in found["id"]), None),
         groups=next((names[i] for i in found["groups"]), None),
     )
@@ -225,7 +229,7 @@ def _split_choice(names: Sequence[str], choice: Any) -> list[Any]:
     return list(choice)
 
 
-def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
+def _find_chosen_columns(names: Sequence[str], part: Any, option: str) -> list[int]:
     if isinstance(part, slice):
         return list(range(len(names)))[part]
     # True is an int to Python, but not meant as column 1.
@@ -286,7 +290,7 @@ def _missing_column_error(names: Sequence[str], part: str, option: str) -> Table
 def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
     found = {}
-    for kind, mark in MARKS.items():
+    for kind, mark in LABEL_MARKS.items():
         if positions := [i for i, name in enumerate(names) if name.startswith(mark)]:
             found[kind] = positions
     return found
@@ -294,12 +298,12 @@ def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
 
 def strip_mark(name: str, field: str) -> str:
     """A heading without its mark; ``field`` is "X" for features."""
-    return name.removeprefix(FEATURE_MARK if field == "X" else MARKS.get(field, ""))
+    return name.removeprefix(MARKS.get(field, ""))
 
 
 def mark_if_ambiguous(name: str, field: str) -> str:
     """A heading of which `strip_mark` makes ``name``, though it begins as if it had a mark."""
-    mark = FEATURE_MARK if field == "X" else MARKS.get(field, "")
+    mark = MARKS.get(field, "")
     return mark + name if name.startswith(mark) else name
 
 

@@ -11,11 +11,12 @@ from ldlearn.exceptions import TableError
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import check_columns
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.options import Columns
+from ldlearn.tables.source import frame_to_matrix
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
+from ldlearn.tables.values import describe_repeated, import_pandas, to_texts
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ def compare_tables(
     reading : ReadingOptions, optional
     """
     check_choice("convention", convention, CONVENTIONS)
-    D = _read_degrees(Input(truth, reading), labels, id)
-    P = _read_degrees(Input(other, reading), labels, id)
+    D = _read_degrees(TableInput(truth, reading), labels, id)
+    P = _read_degrees(TableInput(other, reading), labels, id)
     for label in D.columns.symmetric_difference(P.columns):
         owner = truth if label in D.columns else other
         raise TableError(
@@ -94,7 +95,7 @@ def _check_rows_present(file: str, missing: Any) -> None:
         )
 
 
-def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
+def _read_degrees(input: TableInput, labels: Columns, id: str | None) -> Any:
     """The label columns of a file as a frame of degrees; its index are ids or positions."""
     with open_table(input) as source:
         names = list(source.names)
@@ -106,8 +107,7 @@ def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
             names = [name for name in names if name != id]
         frame = source.read(dict.fromkeys(filter(None, [*names, id]), "any"))
         try:
-            values = np.column_stack([to_numbers(frame[name], name) for name in names])
-            found = TableLabels(names, values, frame.index)
+            found = TableLabels(names, frame_to_matrix(frame[names], names), frame.index)
             D = found.check_degrees(advice="degrees of a row sum to 1.")
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."

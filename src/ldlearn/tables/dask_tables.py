@@ -16,7 +16,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.files import ReadingOptions, no_progress, prefix_errors, report_nothing
-from ldlearn.tables.formats import check_output, format_of, open_table
+from ldlearn.tables.formats import open_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.options import ColumnOptions, Columns, WritingOptions
@@ -26,7 +26,7 @@ from ldlearn.tables.table_fit import describe_origin
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
-from ldlearn.tables.writing import WrittenTable
+from ldlearn.tables.writing import WrittenTable, check_writing
 
 _PREPROCESSING_ROWS = 20_000  # of which medians, scales and categories are learned
 
@@ -144,8 +144,7 @@ def predict_parts(
     folder.mkdir(parents=True, exist_ok=True)
     outputs = [str(folder / name) for name in names]
     for name in outputs:
-        check_output(name, parts, overwrite=writing.overwrite)
-        format_of(name, writing.to)
+        check_writing(name, parts, writing)
     # What is unusual about a text table is not reported once for each file.
     quiet = replace(reading, on_message=report_nothing, progress=no_progress)
     cluster, client = _connect(scheduler)

@@ -25,10 +25,10 @@ import numpy as np
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
-from ldlearn.tables.files import BUFFER_BYTES, Input, OpenInput, TableOutput
+from ldlearn.tables.files import BUFFER_BYTES, OpenInput, TableInput, TableOutput
 from ldlearn.tables.formats import Format, Table, map_texts
-from ldlearn.tables.formulas import guard, unguard, unguard_cells
-from ldlearn.tables.source import TEXT_COLUMN_BYTES, Kinds, Source, make_frame, rows_per_chunk
+from ldlearn.tables.formulas import escape_formula, unescape_formula, unescape_formulas
+from ldlearn.tables.source import TEXT_COLUMN_BYTES, Kinds, Source, columns_to_frame, rows_per_chunk
 from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
 _LONGEST_LINE_BYTES = 16 << 20
@@ -75,7 +75,7 @@ class _DelimitedSource(Source):
         self._file = opened.file
         if codecs.lookup(dialect.encoding.removesuffix("-sig")).name != "utf-8":
             self._file = io.BufferedReader(_AsUtf8(opened.file, dialect.encoding), BUFFER_BYTES)
-        names = list(map(unguard, header))
+        names = list(map(unescape_formula, header))
         n_lines = dialect.lines_above + dialect.header_lines
         if _is_row_of_numbers(header):
             names = [f"column{i}" for i in range(len(header))]
@@ -145,7 +145,7 @@ class _DelimitedSource(Source):
             with reader:
                 for frame in reader:
                     self.budget.spent = 0
-                    block = self._to_block(frame, kinds)
+                    block = self._chunk_to_frame(frame, kinds)
                     # pandas does not count empty rows
                     block.index += np.searchsorted(file.empty_rows, frame.index, side="right")
                     yield block
@@ -155,7 +155,7 @@ class _DelimitedSource(Source):
                 raise KeyboardInterrupt from None
             raise
 
-    def _to_block(self, frame: Any, kinds: Kinds) -> Any:
+    def _chunk_to_frame(self, frame: Any, kinds: Kinds) -> Any:
         numeric = frame.select_dtypes("number")
         # Converted at once: a call for each of 10,000 columns is slow.
         columns = dict(zip(numeric.columns, numeric.to_numpy(np.float64).T, strict=True))
@@ -165,12 +165,12 @@ class _DelimitedSource(Source):
             columns[i] = cells = frame[i].to_numpy(copy=True)
             if cells.dtype == bool:
                 continue
-            unguard_cells(cells)
+            unescape_formulas(cells)
             if kinds[i] == "any" and self._dialect.decimal == ",":
                 with suppress(TypeError, ValueError):
                     columns[i] = np.array(list(map(with_decimal_point, cells)), np.float64)
         first_row = self.first_row + frame.index.start
-        return make_frame({i: columns[i] for i in kinds}, first_row)
+        return columns_to_frame({i: columns[i] for i in kinds}, first_row)
 
 
 class _RowLengthCheck:
@@ -291,7 +291,7 @@ class _DetectedDialect(NamedTuple):
 
 def _detect_dialect(
     sample: bytes,
-    input: Input,
+    input: TableInput,
     usual: str,
     is_whole: bool = True,
 ) -> _DetectedDialect:
@@ -301,7 +301,7 @@ def _detect_dialect(
     ----------
     sample : bytes
         How the table begins.
-    input : Input
+    input : TableInput
         Has the dialect that the user gives, which has priority.
     usual : str
         The separator that the format usually has.
@@ -443,7 +443,7 @@ def _write_delimited(
         quoting_style="needed",
     )
     for k, table in enumerate(tables):
-        columns = dict(table) if output.raw else map_texts(table, guard)
+        columns = dict(table) if output.raw else map_texts(table, escape_formula)
         if k == 0:  # not by Arrow, which puts every name in quotes
             names = list(columns)
             for j, name in enumerate(names):

@@ -14,7 +14,7 @@ from ldlearn.core.simplex import Array, softmax
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.columns import ColumnType
-from ldlearn.tables.features import HANDLERS, TfidfEncoder
+from ldlearn.tables.features import TYPE_HANDLERS, TfidfEncoder
 from ldlearn.tables.files import FilePath, ReadingOptions, sha256_of, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.model_files import load_table_model
@@ -37,17 +37,17 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "selection_summary": getattr(estimator, "selection_summary_", ""),
         "certified_gap": _certified_gap(estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
-        "columns": model.types.describe() | facts.get("columns", {}),
-        "source": facts.get("source", {}),
+        "columns": facts["columns"],
+        "source": facts["source"],
         "labels": list(model.labels),
         "id": model.id,
         "groups": model.groups,
-        "preprocessing": [f"{type_}: {HANDLERS[type_].description}" for type_ in ColumnType],
+        "preprocessing": [f"{type_}: {TYPE_HANDLERS[type_].description}" for type_ in ColumnType],
         "strongest_features": strongest_features(model),
         "degrees": _training_degrees(model),
         "data": {key: value for key, value in facts.items() if key not in _OWN_SECTIONS},
-        "holdout": facts.get("holdout"),
-        "warnings": facts.get("warnings", []),
+        "holdout": facts["holdout"],
+        "warnings": facts["warnings"],
     }
 
 
@@ -131,13 +131,13 @@ def write_card(description: dict[str, Any], path: FilePath) -> None:
     page = environment.get_template("card.html.j2").render(
         description,
         scores=held_out_scores({"holdout": description["holdout"]}),
-        verdict=_verdict(description),
+        verdict=_describe_reliability(description),
         types=columns_by_type(description["columns"]),
     )
     write_file(path, page)
 
 
-def _verdict(description: dict[str, Any]) -> dict[str, str]:
+def _describe_reliability(description: dict[str, Any]) -> dict[str, str]:
     """Whether the model can be relied on, in a sentence."""
     held = description["holdout"]
     verdict = "unknown"
@@ -271,7 +271,7 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
     for frame in chunks:
         found = np.flatnonzero(frame.index == row)
         if len(found):
-            return frame.iloc[found[:1]]
+            return frame.take(found[:1])
         seen += [*frame.index[:1], *frame.index[-1:]]
     known = "the table has no rows"
     if seen:

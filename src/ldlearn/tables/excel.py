@@ -41,7 +41,7 @@ class _ExcelSource(RowSource):
     def __init__(self, opened: OpenInput) -> None:
         super().__init__(opened)
         calamine = import_optional("python_calamine", "tables", "Excel files")
-        _check_size(opened.path, self.budget)
+        _check_workbook_size(opened.path, self.budget)
         try:
             book = calamine.CalamineWorkbook.from_path(opened.path)
             sheet, header, rows = self._find_table(book)
@@ -92,7 +92,7 @@ class _ExcelSource(RowSource):
         return [_to_plain_value(row[j]) for row in rows]
 
 
-def _check_size(path: Path, budget: Budget) -> None:
+def _check_workbook_size(path: Path, budget: Budget) -> None:
     """Refuse a workbook that would take too much memory, by whatever name it calls its parts.
 
     Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell

@@ -35,17 +35,18 @@ class TablePreprocessing:
     """What a table model does to a cleaned table (`clean_features`) before its estimator sees it.
 
     Our own rather than scikit-learn's ColumnTransformer, which spends seconds on checking ten
-    thousand columns one by one, and whose state depends on its version. ``HANDLERS`` describes it.
+    thousand columns one by one, and whose state depends on its version. ``TYPE_HANDLERS`` describes
+    it.
 
     Attributes
     ----------
-    numbers, categorical, texts : tuple of str
-        The columns of a cleaned table.
+    numbers : tuple of str
+        The columns of numbers of a cleaned table.
     medians, means, scales : ndarray
         Of the numbers: what missing ones become, and what is then subtracted and divided by.
-    modes : list of str
+    modes : dict of str to str
         Of the categorical columns: what missing values become.
-    categories : list of list of str
+    categories : dict of str to list of str
         The values of each categorical column, sorted.
     encoders : dict of str to transformer
         What makes features of each text column.
@@ -57,26 +58,22 @@ class TablePreprocessing:
 
     learned: ClassVar = {
         "numbers": "names (n_numbers)",
-        "categorical": "names (n_categorical)",
-        "texts": "list of str",
         "medians": "float (n_numbers)",
         "means": "float (n_numbers)",
         "scales": "float (n_numbers)",
-        "modes": "names (n_categorical)",
-        "categories": "list of list of str",
+        "modes": "dict of str",
+        "categories": "dict of list of str",
         "encoders": "dict of TfidfEncoder | dict of NamedEmbedding",
         "feature_means": "float (n_features)",
         "sparse": "bool",
     }
 
     numbers: tuple[str, ...]
-    categorical: tuple[str, ...]
-    texts: tuple[str, ...]
     medians: Array
     means: Array
     scales: Array
-    modes: list[str]
-    categories: list[list[str]]
+    modes: dict[str, str]
+    categories: dict[str, list[str]]
     encoders: dict[str, Any]
     feature_means: Array
     sparse: bool = False
@@ -100,17 +97,16 @@ class TablePreprocessing:
         texts = types.select(ColumnType.TEXT)
         others = {*categorical, *texts}
         numbers = tuple(name for name in cleaned.columns if name not in others)
-        moments = [_moments(values) for values, _ in _number_blocks(cleaned, numbers)]
+        moments = [_median_mean_and_scale(values) for values, _ in _number_blocks(cleaned, numbers)]
         medians, means, scales = np.hstack([np.empty((3, 0)), *moments])
-        modes = []
-        categories = []
+        modes = {}
+        categories = {}
         for name in categorical:
-            mode = _most_frequent(cleaned[name])
-            modes.append(mode)
-            categories.append(sorted({*cleaned[name].dropna(), mode}))
+            modes[name] = _most_frequent(cleaned[name])
+            categories[name] = sorted({*cleaned[name].dropna(), modes[name]})
         encoders = {name: _fit_encoder(cleaned[name], name, embedding) for name in texts}
         learned = (medians, means, scales, modes, categories, encoders)
-        preprocessing = cls(numbers, categorical, texts, *learned, feature_means=np.empty(0))
+        preprocessing = cls(numbers, *learned, feature_means=np.empty(0))
         parts = preprocessing._encode(cleaned, CellReport())
         n_features = sum(part.shape[1] for part in parts)
         n_stored = sum(part.size for part in parts)
@@ -140,7 +136,7 @@ class TablePreprocessing:
     def features_with_columns(self) -> list[tuple[str, str]]:
         """For each feature that the estimator sees, its column of the cleaned table, and a name."""
         names = list(zip(self.numbers, self.numbers, strict=True))
-        for name, values in zip(self.categorical, self.categories, strict=True):
+        for name, values in self.categories.items():
             names += [(name, f"{name}_{value}") for value in values]
         for name, encoder in self.encoders.items():
             if hasattr(encoder, "get_feature_names_out"):
@@ -152,7 +148,7 @@ class TablePreprocessing:
 
     def _encode(self, cleaned: Any, report: CellReport) -> list[Any]:
         parts = []
-        for handler in HANDLERS.values():
+        for handler in TYPE_HANDLERS.values():
             if handler.encode is not None:
                 parts += handler.encode(self, cleaned, report)
         return parts
@@ -164,10 +160,10 @@ class TablePreprocessing:
 
     def _encode_categories(self, cleaned: Any, report: CellReport) -> list[Any]:
         parts = []
-        for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
+        for name, values in self.categories.items():
             column = cleaned[name]
             known = import_pandas().Index(values, dtype=object)
-            codes = known.get_indexer(column.where(column.notna(), mode))
+            codes = known.get_indexer(column.where(column.notna(), self.modes[name]))
             report.add(report.unseen, column, name, codes < 0)
             rows = np.flatnonzero(codes >= 0)
             ones = (np.ones(len(rows)), (rows, codes[rows]))
@@ -204,10 +200,10 @@ class TablePreprocessing:
 
     def _export_categories(self, graph: Any) -> list[str]:
         parts = []
-        for j, (values, mode) in enumerate(zip(self.categories, self.modes, strict=True)):
+        for j, (name, values) in enumerate(self.categories.items()):
             # An empty text is one more value, with the code of the value that missing ones get; so
             # is another spelling.
-            alike = {"": mode}
+            alike = {"": self.modes[name]}
             alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
             column = graph.node("Gather", "texts", j, axis=1)
             # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
@@ -237,7 +233,7 @@ def _select_columns(frame: Any, names: list[str]) -> Any:
     return frame if list(frame.columns) == names else frame[names]
 
 
-def _moments(values: Any) -> Array:
+def _median_mean_and_scale(values: Any) -> Array:
     """Medians of the columns, and mean and standard deviation of the columns so filled, a row each.
 
     Sparse columns keep their zeros: median and mean 0.
@@ -343,7 +339,7 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
         frame = clean_features(table.frame, replace(types, columns=rest), report)
         return replace(sparse, frame=frame)
     parts = []
-    for type_, handler in HANDLERS.items():
+    for type_, handler in TYPE_HANDLERS.items():
         if names := types.select(type_):
             parts.append(handler.clean(table, names, types, report))
     if len(parts) == 1:
@@ -415,7 +411,7 @@ def _clean_texts(table: Any, names: Sequence[str], types: ColumnTypes, report: C
     return _clean_categories(table, names, types, report).fillna("")
 
 
-class _Handler(NamedTuple):
+class _TypeHandler(NamedTuple):
     """What is done with the columns of a type."""
 
     description: str
@@ -427,27 +423,27 @@ class _Handler(NamedTuple):
 
 
 # In the order of the columns of a cleaned table.
-HANDLERS = {
-    ColumnType.NUMERIC: _Handler(
+TYPE_HANDLERS: dict[str, _TypeHandler] = {
+    ColumnType.NUMERIC: _TypeHandler(
         "a missing value becomes the median, then mean 0 and variance 1",
         _clean_numbers,
         TablePreprocessing._encode_numbers,
         TablePreprocessing._export_numbers,
     ),
-    ColumnType.DATETIME: _Handler(
+    ColumnType.DATETIME: _TypeHandler(
         "year, month, weekday (Monday is 0), days, and the hour if there are times; "
         "then as numeric",
         _clean_datetimes,
         encode=None,
     ),
-    ColumnType.CATEGORICAL: _Handler(
+    ColumnType.CATEGORICAL: _TypeHandler(
         "a missing value becomes the most frequent one, then one 0/1 column per value seen in "
         "training",
         _clean_categories,
         TablePreprocessing._encode_categories,
         TablePreprocessing._export_categories,
     ),
-    ColumnType.TEXT: _Handler(
+    ColumnType.TEXT: _TypeHandler(
         f"TF-IDF of at most {_MAX_WORDS:,} words, or the embedding that the fit was given",
         _clean_texts,
         TablePreprocessing._encode_texts,

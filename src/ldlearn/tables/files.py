@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableError
 from ldlearn.tables.options import cli_option
@@ -51,19 +51,8 @@ _SEPARATOR_NAMES = {
 FilePath = str | os.PathLike[str]
 _OnAmount = Callable[[int], None]
 OnMessage = Callable[[str], None]
-
-
-class Progress(Protocol):
-    """Opens a task; the callable that it returns is called with every amount of work done."""
-
-    def __call__(
-        self,
-        task: str,
-        total: int | None,
-        *,
-        is_bytes: bool = False,
-    ) -> AbstractContextManager[_OnAmount]:
-        """Begin a task of this size; None if that is unknown."""
+# Begins a task, as `no_progress` does; what it yields is called with every amount of work done.
+_Progress = Callable[..., AbstractContextManager[_OnAmount]]
 
 
 def report_nothing(_: object) -> None:
@@ -77,7 +66,7 @@ def no_progress(
     *,
     is_bytes: bool = False,
 ) -> Iterator[_OnAmount]:
-    """Report nothing."""
+    """Report nothing about a task of this size; None if that is unknown."""
     yield report_nothing
 
 
@@ -225,7 +214,7 @@ class ReadingOptions:
     on_message : callable, optional
         Called with messages about anything unusual in the file; by default they become warnings.
     progress : callable
-        Reports the progress of reading; see `Progress`.
+        Reports the progress of reading; see `ldlearn.tables.files.no_progress`.
     max_bytes : int, optional
         The largest number of bytes that the table may take; by default it follows from the size of
         the file.
@@ -234,12 +223,12 @@ class ReadingOptions:
     format: str | None = cli_option("FMT", "Format of standard input; default csv.", None, "--from")
     dialect: Dialect = Dialect()
     on_message: OnMessage | None = None
-    progress: Progress = no_progress
+    progress: _Progress = no_progress
     max_bytes: int | None = None
 
 
 @dataclass(frozen=True)
-class Input:
+class TableInput:
     """A table to read: a file, standard input, or a data frame.
 
     It is opened by `ldlearn.tables.formats.open_table`.
@@ -287,7 +276,7 @@ class OpenInput:
 
     Attributes
     ----------
-    input : Input
+    input : TableInput
     title : str
         What the format is called in messages.
     on_progress : callable
@@ -296,7 +285,7 @@ class OpenInput:
         What was opened.
     """
 
-    input: Input
+    input: TableInput
     title: str = "a table"
     on_progress: _OnAmount = report_nothing
     stack: ExitStack = field(default_factory=ExitStack)

@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from ldlearn._messages import escape_commands, format_list
 from ldlearn.exceptions import FileError, TableError
-from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
+from ldlearn.tables.columns import MARKS, check_distinct, is_number
 from ldlearn.tables.files import (
     PIPE,
     Budget,
     Dialect,
-    Input,
     OpenInput,
+    TableInput,
     TableOutput,
     is_gzip,
     prefix_errors,
 )
-from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source, to_matrix
+from ldlearn.tables.options import WritingOptions
+from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source, frame_to_matrix
 from ldlearn.tables.values import import_pandas
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
@@ -101,7 +102,7 @@ class DatasetContent:
             return plain
         headings = []
         for name in self.feature_names:
-            headings.append(FEATURE_MARK + name if _needs_mark(name) else name)
+            headings.append(MARKS["X"] + name if _needs_mark(name) else name)
         for kind in self.labels:
             headings += [MARKS[kind] + name for name in self.label_names]
         check_distinct(headings)
@@ -130,7 +131,7 @@ class DatasetContent:
 
 
 def _needs_mark(name: str) -> bool:
-    return not name or name.startswith((FEATURE_MARK, *MARKS.values()))
+    return not name or name.startswith(tuple(MARKS.values()))
 
 
 def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
@@ -144,7 +145,7 @@ def _content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> Dataset
         texts[name] = others[name].to_numpy().astype(str)  # NumPy would pickle objects
     matrices = {"D": degrees.to_numpy(np.float64)} if labels else {}
     names = list(numbers)
-    return DatasetContent(to_matrix(numbers, names), matrices, names, labels, others=texts)
+    return DatasetContent(frame_to_matrix(numbers, names), matrices, names, labels, others=texts)
 
 
 def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
@@ -220,7 +221,7 @@ def _find_format(name: str, format: str | None) -> Format:
 
 @contextmanager
 def open_table(
-    input: Input,
+    input: TableInput,
     task: str = "rows",
     *,
     by_name: bool = True,
@@ -229,7 +230,7 @@ def open_table(
 
     Parameters
     ----------
-    input : Input
+    input : TableInput
     task : str
         What progress is reported of.
     by_name : bool
@@ -276,7 +277,7 @@ def _name_nameless_columns(table: Source) -> None:
 
 def check_output(
     name: str,
-    inputs: Sequence[str] = (),
+    inputs: Iterable[Any] = (),
     *,
     overwrite: bool = True,
 ) -> None:
@@ -286,8 +287,8 @@ def check_output(
     ----------
     name : str
         The file, or "-".
-    inputs : sequence of str
-        What the output is made from: never overwritten, under whatever name or link.
+    inputs : iterable
+        What the output is made from: files are never overwritten, under whatever name or link.
     overwrite : bool
         Whether another file that exists is replaced.
     """
@@ -299,7 +300,7 @@ def check_output(
     path = Path(name)
     if path.is_file():
         for other in inputs:
-            if _is_same_file(path, other):
+            if isinstance(other, str) and _is_same_file(path, other):
                 problem = f"it is the same file as the input {other}, which would be lost"
                 raise FileError(f"{name}: {problem}; name another.")
         if not overwrite:
@@ -323,9 +324,7 @@ def write_table(
     name: str,
     tables: Iterable[Any],
     labels: Sequence[str] = (),
-    format: str | None = None,
-    *,
-    raw: bool = False,
+    writing: WritingOptions = WritingOptions(),
 ) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
@@ -337,21 +336,18 @@ def write_table(
         The rows in chunks, at least one.
     labels : sequence of str
         The columns that hold degrees of labels, for formats that keep them apart.
-    format : str, optional
-        The format, if it cannot be inferred from the name.
-    raw : bool, default=False
-        Whether names and texts are written unchanged: also those that a spreadsheet would run as
-        formulas, to CSV and TSV, and control characters, to standard output.
+    writing : WritingOptions, optional
+        Of these ``to`` and ``raw``.
     """
 
     def chunks() -> Iterator[Table]:
         for table in tables:
             columns = {str(name): np.asarray(table[name]) for name in table}
-            if name == PIPE and not raw:  # as a terminal may show them
+            if name == PIPE and not writing.raw:  # as a terminal may show them
                 columns = map_texts(columns, escape_commands)
             yield columns
 
-    _write(TableOutput(name, raw=raw), format, chunks(), labels)
+    _write(TableOutput(name, raw=writing.raw), writing.to, chunks(), labels)
 
 
 def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[Any]]:

@@ -6,17 +6,17 @@ from typing import Any
 from numpy.typing import NDArray
 
 # Also behind blanks, and in the full width of East Asian fonts; behind apostrophes, so that
-# `unguard` is the inverse.
+# `unescape_formula` is the inverse.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\ufeff]*[=+\-@＝＋－＠])")
 _NUMBER = re.compile(r"\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*+%?\s*")
 
 
-def guard(text: str) -> str:
+def escape_formula(text: str) -> str:
     """The text behind an apostrophe if it begins like a formula and is no number.
 
     Examples
     --------
-    >>> [guard(text) for text in ("=1+1", "-1.5", "a=b")]
+    >>> [escape_formula(text) for text in ("=1+1", "-1.5", "a=b")]
     ["'=1+1", '-1.5', 'a=b']
     """
     if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
@@ -24,14 +24,14 @@ def guard(text: str) -> str:
     return text
 
 
-def unguard(text: str) -> str:
-    """The text that `guard` was given; other texts keep their apostrophes."""
+def unescape_formula(text: str) -> str:
+    """The text that `escape_formula` was given; other texts keep their apostrophes."""
     bare = text.removeprefix("'")
-    return bare if guard(bare) == text else text
+    return bare if escape_formula(bare) == text else text
 
 
-def unguard_cells(cells: NDArray[Any]) -> None:
+def unescape_formulas(cells: NDArray[Any]) -> None:
     """Remove these apostrophes from a column of texts."""
     for i, cell in enumerate(cells):
         if isinstance(cell, str) and cell.startswith("'"):
-            cells[i] = unguard(cell)
+            cells[i] = unescape_formula(cell)

@@ -11,11 +11,11 @@ from itertools import chain
 from typing import Any
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.annotation_formats import is_task
+from ldlearn.tables.annotation_formats import is_annotation_task
 from ldlearn.tables.columns import find_marked_labels
 from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import CHUNK_ROWS, RowSource, take_within_budget
+from ldlearn.tables.source import CHUNK_ROWS, RowSource, take_rows_within_budget
 
 _LONGEST_LINE = 64 << 20
 
@@ -34,10 +34,10 @@ class _JsonSource(RowSource):
         super().__init__(opened)
         rows = iter(parse(opened))
         # An object may leave out keys, so that one alone does not have all.
-        first = take_within_budget(rows, CHUNK_ROWS, self.budget)
+        first = take_rows_within_budget(rows, CHUNK_ROWS, self.budget)
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
-        if is_task(first[0]):
+        if is_annotation_task(first[0]):
             from ldlearn.tables.annotations import count_tasks
 
             found = count_tasks([*first, *rows], self.budget)

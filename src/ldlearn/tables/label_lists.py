@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.preprocessing import MultiLabelBinarizer
 
 from ldlearn._messages import format_list
 from ldlearn.exceptions import TableError
@@ -82,16 +81,16 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     """The table with a 0/1 column for each of these labels in place of the column of lists."""
     if isinstance(table, SparseTable):
         return replace(table, frame=with_label_columns(table.frame, found, names))
-    cells = _parse_cells(table[found.column], found)
-    known = set(names)
-    for row, cell in zip(table.index, cells, strict=True):
+    positions = {name: j for j, name in enumerate(names)}
+    Y = np.zeros((len(table), len(names)))
+    for i, cell in enumerate(_parse_cells(table[found.column], found)):
         for name in cell:
-            if name not in known:
+            if name not in positions:
                 problem = f"{name!r} is not one of the labels {format_list(names)}"
                 advice = "correct it, or fit again."
+                row = table.index[i]
                 raise TableError(f"{problem}; {advice}", row=row, column=found.column)
-    binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
-    Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
+            Y[i, positions[name]] = 1.0
     rest = table.drop(columns=[found.column])
     for name in rest.columns.intersection(names):
         problem = f"the label {name!r} is the name of a column too; rename one."

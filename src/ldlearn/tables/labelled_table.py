@@ -21,9 +21,8 @@ from ldlearn.tables.column_types import (
 from ldlearn.tables.columns import ColumnType, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import (
-    Budget,
-    Input,
     ReadingOptions,
+    TableInput,
     find_label_file,
     prefix_errors,
     report_nothing,
@@ -31,7 +30,7 @@ from ldlearn.tables.files import (
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.options import ColumnOptions, Columns
-from ldlearn.tables.source import Kind, SparseTable
+from ldlearn.tables.source import Source, SparseTable
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import read_groups
 
@@ -49,15 +48,18 @@ class LabelledTable:
     labels : TableLabels
     label_list : LabelList or None
         The column of lists that the labels came from, if they did.
-    input : Input
+    input : TableInput
         What it was read from.
+    decimal : str or None
+        The decimal mark of cells that are texts, if it is known.
     """
 
     frame: Any
     columns: TableColumns
     labels: TableLabels
     label_list: LabelList | None
-    input: Input
+    input: TableInput
+    decimal: str | None
 
     @property
     def named_groups(self) -> Groups | None:
@@ -67,7 +69,7 @@ class LabelledTable:
 
     def take(self, rows: Indices) -> Self:
         """Some of the rows."""
-        return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
+        return replace(self, frame=self.frame.take(rows), labels=self.labels.take(rows))
 
     def clean(
         self, types: ColumnTypes | None = None, *, sparse: bool = False
@@ -78,13 +80,15 @@ class LabelledTable:
         ``sparse``, and that pays.
         """
         table = self.frame
-        report = CellReport(self.input.reading.dialect.decimal)
+        report = CellReport(self.decimal)
         # Before types are inferred, which differs for sparse columns.
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
             columns = self.columns
-            types = find_column_types(table, columns.features, columns.types, report)
+            types = find_column_types(
+                table, columns.features, columns.types, report, columns.formats
+            )
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
@@ -108,26 +112,24 @@ def read_labelled(
         only = labels[0]
     list_column = only if isinstance(only, str) else None
     label_file = find_label_file(labels)
-    input = Input(table, reading, label_file=label_file, list_column=list_column)
+    input = TableInput(table, reading, label_file=label_file, list_column=list_column)
     with open_table(input, "reading") as source:
-        dialect = replace(reading.dialect, decimal=source.decimal)
-        input = replace(input, reading=replace(reading, dialect=dialect))
         columns = choose_columns(source, label_file or labels, options)
         # A column of lists gives its name to no degrees.
         named = columns.labels if len(columns.labels) > 1 else []
         kept = find_columns_to_keep(source, keep, columns.id, named)
         columns = replace(columns, kept=kept)
         # The last kind counts: a kept column that is a feature is read as a feature.
-        kinds: dict[str, Kind] = dict.fromkeys(kept, "text")
+        kinds = dict.fromkeys(kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         # As text: codes keep leading zeros, and dates their form.
-        for type_, names in columns.types.items():
-            if type_ is not ColumnType.NUMERIC:
-                kinds |= dict.fromkeys(names, "text")
+        for name, type_ in columns.types.items():
+            if type_ != ColumnType.NUMERIC:
+                kinds[name] = "text"
         kinds |= dict.fromkeys(filter(None, [columns.id, columns.groups]), "text")
         table = source.read(kinds, sparse=True)
         table = _reread_mixed_columns(table, columns.features, input)
-        found = _read_labels(table, columns, input, source.budget, options)
+        found = _read_labels(table, columns, source, options)
     if found.label_list is not None:
         input.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -135,7 +137,7 @@ def read_labelled(
     return found
 
 
-def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> Any:
+def _reread_mixed_columns(table: Any, features: Sequence[str], input: TableInput) -> Any:
     """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5."""
     frame = table.frame if isinstance(table, SparseTable) else table
     mixed = []
@@ -152,22 +154,23 @@ def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> 
 
 
 def _read_labels(
-    frame: Any, columns: TableColumns, input: Input, budget: Budget, options: ColumnOptions
+    frame: Any, columns: TableColumns, source: Source, options: ColumnOptions
 ) -> LabelledTable:
     """Only a single label column can hold lists, which become a column for each label."""
     expanded = frame
     names = columns.labels
     listed = None
     if len(names) == 1 or options.separator is not None:
-        expanded, names, listed = expand_label_list(frame, names, options.separator, budget)
+        expanded, names, listed = expand_label_list(frame, names, options.separator, source.budget)
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
     labels = TableLabels.from_columns(expanded, names, options.blank, options.kind)
     labels, rows = labels.handle_empty_rows(options.empty_rows)
     if len(rows) < len(frame):
-        expanded = expanded.iloc[rows]
-    return LabelledTable(expanded, replace(columns, labels=names), labels, listed, input)
+        expanded = expanded.take(rows)
+    columns = replace(columns, labels=names)
+    return LabelledTable(expanded, columns, labels, listed, source.input, source.decimal)
 
 
 def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
@@ -234,7 +237,7 @@ class PreparedTable:
             values = getattr(self, name)
             if values is not None:
                 taken[name] = values[rows]
-        return replace(self, frame=self.frame.iloc[rows], **taken)
+        return replace(self, frame=self.frame.take(rows), **taken)
 
     def features(self, train: Indices, *others: Indices, sparse: bool = False) -> list[Any]:
         """The features of several sets of rows, by a preprocessing fitted on the first.
@@ -244,10 +247,10 @@ class PreparedTable:
         frame = self.frame
         if isinstance(frame, SparseTable) and not sparse:
             frame = frame.to_frame()
-        preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.types, sparse=sparse)
+        preprocessing, X = TablePreprocessing.fit(frame.take(train), self.types, sparse=sparse)
         parts = [X]
         for rows in others:
-            parts.append(preprocessing.transform(frame.iloc[rows], CellReport()))
+            parts.append(preprocessing.transform(frame.take(rows), CellReport()))
         return parts
 
 
@@ -282,7 +285,7 @@ def prepare_table(
     table = read_labelled(data, labels, columns, reading)
     with prefix_errors(data):
         frame, types, report = table.clean(sparse=True)
-        fields = table.labels.to_fields(kind)
+        fields = table.labels.to_prepared_fields(kind)
         _, X = TablePreprocessing.fit(frame, types, sparse=True)
         groups, n_repeated = find_groups(X, table.named_groups)
     return PreparedTable(

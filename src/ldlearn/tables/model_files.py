@@ -150,6 +150,7 @@ def _check_consistency(model: Any, probe: Any) -> None:
         labels = list(model.labels)
         same = labels == list(estimator.label_names_) == list(model.facts["label_means"])
         same &= len(model.facts["mean_distribution"]) == len(labels)
+        same &= set(model.types.columns.values()) <= set(ColumnType)
         if model.classifier is not None:
             same &= len(model.classifier.label_names_) == len(labels)
         if not same or not hasattr(estimator, "predict"):
@@ -401,10 +402,11 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, Array]:
 def _made_up_table(model: TableModel) -> Any:
     """Rows with missing, ordinary and unseen values in every column."""
     others: dict[str, list[str | None]] = {}
+    units = model.types.units or {}
     for name, type_ in model.types.columns.items():
-        if type_ is not ColumnType.NUMERIC:
+        if type_ != ColumnType.NUMERIC:
             others[name] = [None, "never seen", "0"]
-        elif model.units.get(name) == "%":
+        elif units.get(name) == "%":
             others[name] = [None, "0%", "100%"]
     names = [name for name in model.features if name not in others]
     pandas = import_pandas()

@@ -36,6 +36,7 @@ from ldlearn.base.sklearn_private import InvalidParameterError, validate_paramet
 from ldlearn.compose.from_classifier import ValidatedLogisticRegression
 from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError, ParameterError
+from ldlearn.tables.column_types import ColumnTypes
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.features import TablePreprocessing, TfidfEncoder
 from ldlearn.tables.table_model import TableModel
@@ -55,6 +56,7 @@ _DTYPE_KINDS = {"bool": "b", "int": "iu", "float": "f"}
 # What estimators and table models are made of; each class declares what it holds.
 _PARTS: tuple[type, ...] = (
     TableModel,
+    ColumnTypes,
     TablePreprocessing,
     TfidfEncoder,
     NamedEmbedding,
@@ -141,7 +143,7 @@ _RECORDS = {
         "holdout": "holdout | None",
         "warnings": "list of str",
         "columns": "dict of str",
-        "source": "dict of str | None",
+        "source": "dict of str",
         "label_list": "dict of str | None",
     },
     "holdout": {

@@ -16,7 +16,7 @@ from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.tables.description import softmax_coefficients
-from ldlearn.tables.features import HANDLERS
+from ldlearn.tables.features import TYPE_HANDLERS
 from ldlearn.tables.files import FilePath, write_file
 from ldlearn.tables.table_model import TableModel
 
@@ -43,14 +43,14 @@ def export_onnx(model: TableModel, path: FilePath) -> None:
         If the model is of another kind, or has columns of dates or prose.
     """
     for name, type_ in model.types.columns.items():
-        if HANDLERS[type_].export is None:
+        if TYPE_HANDLERS[type_].export is None:
             raise ModelFileError(
                 f"dates and texts such as {name!r} cannot be exported, because ONNX has no way to "
                 "read them; leave them out when fitting (ignore), or put numbers in their place."
             )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
     features = []
-    for handler in HANDLERS.values():
+    for handler in TYPE_HANDLERS.values():
         if handler.export is not None:
             features += handler.export(model.preprocessing, graph)
     X = graph.node("Concat", *features, axis=1)
@@ -212,16 +212,12 @@ class _Graph:
             "texts": model.categorical,
             "degrees": model.labels,
         }
-        kinds = {
-            "numbers": types.DOUBLE,
-            "texts": types.STRING,
-            "degrees": types.DOUBLE,
-        }
         values = []
         for name, columns in names.items():
             if columns:
                 shape = [None, len(columns)]
-                values.append(helper.make_tensor_value_info(name, kinds[name], shape))
+                kind = types.STRING if name == "texts" else types.DOUBLE
+                values.append(helper.make_tensor_value_info(name, kind, shape))
         *inputs, output = values
         graph = helper.make_graph(
             nodes,

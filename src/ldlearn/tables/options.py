@@ -4,9 +4,11 @@ Each group is a frozen dataclass. A `cli_option` is also one of the command line
 name, metavariable and help from the field; a field without help is for Python only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+from ldlearn.exceptions import ParameterError
 
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
@@ -16,14 +18,26 @@ def cli_option(metavar: str | None, help: str, default: Any = None, *flags: str)
     return field(default=default, metadata={"metavar": metavar, "help": help, "flags": flags})
 
 
+def check_meaningful(options: Any, meaningful: Collection[str]) -> None:
+    """Refuse options beside a model that has no use for them."""
+    for name in given_options(options):
+        if name not in meaningful:
+            raise ParameterError(
+                f"{name} has no meaning beside a model, which is fitted already; leave it out."
+            )
+
+
 def given_options(options: Any) -> list[str]:
     """The names of the options in a group that differ from their defaults."""
     return [each.name for each in fields(options) if getattr(options, each.name) != each.default]
 
 
 @dataclass(frozen=True)
-class LabelOptions:
-    """How the cells of label columns are read.
+class ColumnOptions:
+    """The roles and types of the columns of a table that a method is fitted on, and its labels.
+
+    Columns are selected by names, prefixes (``emo_*``), ranges (``x1:x9``) or positions; see
+    `ldlearn.tables.columns`.
 
     Attributes
     ----------
@@ -33,23 +47,6 @@ class LabelOptions:
     blank : float, optional
         Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if
         more than 10 % are empty and all others positive, this has to be stated.
-    """
-
-    kind: str = cli_option("KIND", "votes; mixed (0/1, degrees).", "auto")
-    blank: float | None = cli_option("0|nan", "Empty label cells are 0, or unknown (default).")
-
-
-@dataclass(frozen=True)
-class ColumnOptions(LabelOptions):
-    """The roles and types of the columns of a table that a method is fitted on, and its labels.
-
-    Columns are selected by names, prefixes (``emo_*``), ranges (``x1:x9``) or positions; see
-    `ldlearn.tables.columns`.
-
-    Attributes
-    ----------
-    kind, blank
-        See `LabelOptions`.
     zeros : {"none", "less"}, optional
         What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none"
         and reports the mean number of positive labels.
@@ -76,6 +73,8 @@ class ColumnOptions(LabelOptions):
         as one.
     """
 
+    kind: str = cli_option("KIND", "votes; mixed (0/1, degrees).", "auto")
+    blank: float | None = cli_option("0|nan", "Empty label cells are 0, or unknown (default).")
     zeros: str | None = cli_option(
         "none|less", "0 means none (default), or less: not a main label."
     )
@@ -92,29 +91,8 @@ class ColumnOptions(LabelOptions):
 
 
 @dataclass(frozen=True)
-class RowOptions(LabelOptions):
-    """Which columns of a table are shown beside what a model makes of them.
-
-    Attributes
-    ----------
-    kind, blank
-        See `LabelOptions`.
-    id : str, optional
-        The identifier column; by default that of the fit, if the table has it.
-    keep : str or sequence, optional
-        Columns to show; by default the texts, or the first features.
-    overwrite : bool, default=True
-        Whether an existing output is replaced.
-    """
-
-    id: str | None = cli_option("COL", "Identifier column.")
-    keep: Columns = cli_option("COLS", "Columns to write; default: texts.")
-    overwrite: bool = cli_option(None, "Do not overwrite an existing file.", True, "--no-clobber")
-
-
-@dataclass(frozen=True)
 class WritingOptions:
-    """The table of degrees that is written.
+    """What is written of a table, and how.
 
     Attributes
     ----------
@@ -131,7 +109,8 @@ class WritingOptions:
     flag_far : bool, default=False
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
-        Columns of the table that are written too, between the id and the degrees.
+        Columns of the table that are written too, between the id and the degrees. Where rows are
+        shown to people, by default the texts, or the first features.
     raw : bool, default=False
         Write names and texts unchanged. By default, those that a spreadsheet would run as formulas
         get an apostrophe in CSV and TSV, which is removed when ldlearn reads them, and control

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ ROW_BYTES = 16  # beside its cells: its number, and its degrees
 # Not of memory: each takes about 3 ms of work, so that 4,000 take 12 s.
 TEXT_COLUMN_BYTES = 32 << 10
 
-Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
-Kinds = Mapping[Any, Kind]  # by the position of a column, or by its name
+# How columns are read, by their positions or names: "text" or "any", which is as numbers where all
+# cells are numbers.
+Kinds = Mapping[Any, str]
 
 
 class Source:
@@ -89,10 +90,10 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices = {field: np.empty((0, len(group))) for field, group in groups.items()}
         n_rows = 0
-        kinds: Kinds = dict.fromkeys(chain(*groups.values()), "any")
+        kinds = dict.fromkeys(chain(*groups.values()), "any")
         for block in self._read_blocks(kinds):
             for field, group in groups.items():
-                piece = to_matrix(block[group], [self.names[i] for i in group])
+                piece = frame_to_matrix(block[group], [self.names[i] for i in group])
                 if not n_rows:
                     matrices[field] = np.empty((0, len(group)), dtype=piece.dtype)
                 # Moves pages, copies nothing.
@@ -106,7 +107,7 @@ class Source:
         step = rows_per_chunk(8 * len(kinds))
         for table in self._read_tables(kinds, times=STREAMED):
             for start in range(0, len(table), step):
-                yield table.iloc[start : start + step]
+                yield table.take(np.arange(start, min(start + step, len(table))))
 
     def read(self, kinds: Kinds, *, sparse: bool = False) -> Any:
         """All rows, at least one, in one frame; in a `SparseTable` if ``sparse`` allows it."""
@@ -179,11 +180,11 @@ class RowSource(Source):
         """See `Source.blocks`."""
         first = 1
         step = rows_per_chunk(128 * len(kinds))
-        while rows := take_within_budget(self._rows, step, self.budget):
+        while rows := take_rows_within_budget(self._rows, step, self.budget):
             columns = {}
             for i, kind in kinds.items():
                 columns[i] = as_column(self._cells(rows, i, first), kind)
-            yield make_frame(columns, first)
+            yield columns_to_frame(columns, first)
             first += len(rows)
 
     def _cells(self, rows: list[Any], position: int, first: int) -> list[Any]:
@@ -191,7 +192,7 @@ class RowSource(Source):
         raise NotImplementedError
 
 
-def take_within_budget(
+def take_rows_within_budget(
     rows: Iterator[Any],
     count: int,
     budget: Budget,
@@ -211,7 +212,7 @@ def rows_per_chunk(row_bytes: int) -> int:
     return min(CHUNK_ROWS, max(1, _CHUNK_BYTES // max(1, row_bytes)))
 
 
-def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
+def as_column(cells: list[Any], kind: str) -> NDArray[Any]:
     """Cells of a row-wise format: floats if all are numbers and nulls; else as they are."""
     values = np.fromiter(cells, dtype=object, count=len(cells))
     if kind == "any" and set(map(type, cells)) <= {int, float, type(None)}:
@@ -226,7 +227,7 @@ def _text_length(cell: object) -> int:
     return len(cell) if isinstance(cell, str) else 0
 
 
-def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
+def columns_to_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     """A frame of numbers and Python objects, whatever the version of pandas prefers."""
     pandas = import_pandas()
     n_rows = len(next(iter(columns.values()), ()))
@@ -245,7 +246,7 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     return table[list(columns)]
 
 
-def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
+def frame_to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     """The numbers of a frame whose columns have these names in messages; or all are float32."""
     dtypes = list(frame.dtypes)
     if all(dtype.kind in "biuf" for dtype in dtypes):
@@ -289,17 +290,13 @@ class SparseTable:
         # As floats: the product of both lengths may exceed every integer type.
         return self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float))
 
-    @property
-    def iloc(self) -> _RowIndexer:
-        """Some rows, as ``iloc`` of a frame gives them."""
-        return _RowIndexer(self)
-
     def __len__(self) -> int:
         return len(self.frame)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.column_positions:
             return self.frame[name]
+        self.budget.spend(8 * len(self))
         column = self.matrix[:, [self.column_positions[name]]].toarray()[:, 0]
         return import_pandas().Series(column, index=self.index)
 
@@ -307,6 +304,10 @@ class SparseTable:
     def column_positions(self) -> dict[str, int]:
         """Where in the matrix each of its columns is."""
         return {name: j for j, name in enumerate(self.names)}
+
+    def take(self, rows: NDArray[np.intp]) -> SparseTable:
+        """Some rows, as ``take`` of a frame gives them."""
+        return replace(self, frame=self.frame.take(rows), matrix=self.matrix[rows])
 
     def assign(self, **columns: Any) -> SparseTable:
         """With further columns in the frame, as ``assign`` of a frame adds them."""
@@ -367,12 +368,3 @@ def _rename_columns(table: Any, names: Sequence[str]) -> Any:
 def _as_index(names: Sequence[str]) -> Any:
     """Names as Python objects: those of Arrow's kind are slow to go through."""
     return import_pandas().Index(names, dtype=object)
-
-
-@dataclass(frozen=True)
-class _RowIndexer:
-    table: SparseTable
-
-    def __getitem__(self, rows: Any) -> SparseTable:
-        table = self.table
-        return replace(table, frame=table.frame.iloc[rows], matrix=table.matrix[rows])

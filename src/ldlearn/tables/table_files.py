@@ -18,20 +18,18 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import check_columns, find_columns_to_keep
-from ldlearn.tables.files import PIPE, Input, ReadingOptions, find_label_file, prefix_errors
-from ldlearn.tables.formats import check_output, open_table, write_table
+from ldlearn.tables.columns import ColumnType, check_columns, find_columns_to_keep
+from ldlearn.tables.files import PIPE, ReadingOptions, TableInput, find_label_file, prefix_errors
+from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.options import (
     ColumnOptions,
     Columns,
-    LabelOptions,
-    RowOptions,
     WritingOptions,
-    given_options,
+    check_meaningful,
 )
-from ldlearn.tables.source import Kind, Source
+from ldlearn.tables.source import Source
 from ldlearn.tables.table_fit import (
     describe_classifier,
     describe_origin,
@@ -41,7 +39,14 @@ from ldlearn.tables.table_fit import (
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.training_rows import share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
-from ldlearn.tables.writing import Uncertainty, Writer, WrittenTable, as_strings
+from ldlearn.tables.writing import (
+    WrittenTable,
+    arrange_columns,
+    as_strings,
+    check_writing,
+    name_uncertainty_columns,
+    uncertainty_columns,
+)
 
 _LARGE_OVERLAP = 0.1  # share of training rows in a table that an evaluation mentions
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
@@ -105,9 +110,9 @@ def predict_table(
     reading : ReadingOptions, optional
     """
     loaded = load_table_model(model)
-    writer = Writer(output, [data, model], writing)
+    writing = check_writing(output, [data, model], writing)
     input = loaded.make_input(data, reading)
-    return _write_in_chunks(input, loaded, loaded.predict, writer, id)
+    return _write_in_chunks(input, loaded, loaded.predict, output, writing, id)
 
 
 def enhance_table(
@@ -132,19 +137,17 @@ def enhance_table(
         Of these ``id``, ``blank`` and ``empty_rows``; the model knows its own columns.
     """
     _check_label_file(labels)
-    for name in given_options(columns):
-        if name not in ("id", "blank", "empty_rows"):
-            raise ParameterError(
-                f"{name} has no meaning beside a model, which is fitted already; leave it out."
-            )
-    writer = Writer(output, [data, model, labels], writing)
+    check_meaningful(columns, ("id", "blank", "empty_rows"))
+    writing = check_writing(output, [data, model, labels], writing)
     loaded = load_table_model(model)
     with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
     enhance = partial(loaded.enhance, blank=columns.blank, empty_rows=columns.empty_rows)
     input = loaded.make_input(data, reading, labels)
-    written = _write_in_chunks(input, loaded, enhance, writer, columns.id, with_labels=True)
-    if loaded.facts.get("label_kind") == "degrees":
+    written = _write_in_chunks(
+        input, loaded, enhance, output, writing, columns.id, with_labels=True
+    )
+    if loaded.facts["label_kind"] == "degrees":
         written.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return written
 
@@ -171,13 +174,12 @@ def fit_enhance_table(
     output, writing, reading
         As for `predict_table`.
     """
-    writer = Writer(output, [data], writing)
+    writing = check_writing(output, [data], writing)
     estimator = make_enhancer(method, params, columns.zeros)
     table = read_labelled(data, labels, columns, reading, writing.keep)
     names = table.columns.labels
-    uncertainty = Uncertainty(names, writing)
-    uncertainty.check(estimator, "enhance")
-    if uncertainty and table.labels.kind != "auto":
+    added = name_uncertainty_columns(estimator, names, writing, "enhance")
+    if added and table.labels.kind != "auto":
         raise ParameterError(
             "interval and flag_far are for 0/1 labels, not for votes or known degrees; "
             "leave them out."
@@ -186,11 +188,12 @@ def fit_enhance_table(
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=names)
-    degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
-    rows = writer.arrange_columns(
-        table.frame, degrees, table.columns.id, table.columns.kept, len(names)
+    further = uncertainty_columns(model.estimator, names, writing, X, targets.y)
+    degrees = degrees.assign(**further)
+    rows = arrange_columns(
+        table.frame, degrees, table.columns.id, table.columns.kept, len(names), writing
     )
-    write_table(output, [rows], names, writer.format, raw=writing.raw)
+    write_table(output, [rows], names, writing)
     report_assumed_zeros(table, estimator, columns, params)
     return WrittenTable(len(degrees), names, output, model.facts["warnings"])
 
@@ -208,7 +211,7 @@ def evaluate_table(
     *,
     metrics: Sequence[str] | str | None = None,
     labels: str | None = None,
-    cells: LabelOptions = LabelOptions(),
+    columns: ColumnOptions = ColumnOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
@@ -223,27 +226,29 @@ def evaluate_table(
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
     labels : str, optional
         A NumPy file of the labels, if the table is one of features only.
-    cells : LabelOptions, optional
-        How label cells are read. The shares of counts of votes are degrees, and a row counts as
-        often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
+    columns : ColumnOptions, optional
+        Of these ``kind`` and ``blank``. The shares of counts of votes are degrees, and a row counts
+        as often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     reading : ReadingOptions, optional
     """
     if metrics is not None and not wants_all(metrics):
         for name in metrics:
             get_metric(name)  # a wrong name fails before the table is read
     _check_label_file(labels)
+    check_meaningful(columns, ("kind", "blank"))
     loaded = load_table_model(model)
     input = loaded.make_input(data, reading, labels)
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        grouped = _find_groups_column(source, loaded, None)
-        frame = source.read(columns_to_read(source, loaded, grouped), sparse=True)
-        found_labels = loaded.read_labels(frame, cells.blank, cells.kind)
-        truth, weights, logical, messages = found_labels.to_truth()
+        groups = _find_column(source, loaded, "groups")
+        frame = source.read(columns_to_read(source, loaded, [groups]), sparse=True)
+        found_labels = loaded.read_labels(frame, columns.blank, columns.kind)
+        truth, weights, logical, messages = found_labels.to_evaluation_targets()
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     keys = hash_rows(X)
+    named_groups = keys if groups is None else read_groups(frame[groups])
     by_classifier = None
     if loaded.classifier is not None:
         by_classifier = loaded.classifier.predict(X)
@@ -255,7 +260,7 @@ def evaluate_table(
         logical,
         metrics,
         weights,
-        join_groups(keys, *(read_groups(frame[name]) for name in grouped)),
+        join_groups(keys, named_groups),
     )
     warnings = []
     if not found["better_than_baselines"]:
@@ -273,14 +278,14 @@ def evaluate_table(
 
 
 def _describe_training_rows(
-    model: TableModel, input: Input, keys: Keys, scores: list[Score]
+    model: TableModel, input: TableInput, keys: Keys, scores: list[Score]
 ) -> str:
     """That these are scores of training rows, with those of held-out rows; empty if few are."""
     checksum = describe_origin(input.where).get("sha256")
     share = share_in_training(model.training_keys, keys)
     # Where training rows are alike, new rows are like them, too.
-    repeated = (model.facts.get("repeated_rows") or 0) / model.facts["rows"]
-    if checksum is not None and checksum == model.facts.get("source", {}).get("sha256"):
+    repeated = (model.facts["repeated_rows"] or 0) / model.facts["rows"]
+    if checksum is not None and checksum == model.facts["source"].get("sha256"):
         finding = (
             f"{input.where} is the table that the model was fitted on, "
             "so these scores are not those of new rows"
@@ -304,49 +309,50 @@ def _describe_training_rows(
 
 
 def _write_in_chunks(
-    input: Input,
+    input: TableInput,
     model: TableModel,
     apply: Callable[..., Any],
-    writer: Writer,
+    output: str,
+    writing: WritingOptions,
     id: str | None,
     with_labels: bool = False,
 ) -> WrittenTable:
     """Apply a model to a table in chunks, which have label columns if ``with_labels``."""
     count = 0
     labels = model.labels
-    uncertainty = Uncertainty(labels, writer.options)
-    uncertainty.check(model.estimator, "enhance" if with_labels else "predict")
+    verb = "enhance" if with_labels else "predict"
+    added = name_uncertainty_columns(model.estimator, labels, writing, verb)
     ids: list[Any] = []
     # What an estimator warns of for every chunk is reported once.
     warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
     with warned as caught, open_table(input) as source:
         report = CellReport(source.decimal)
-        id = _find_id_column(source, model, id)
-        kept = find_columns_to_keep(source, writer.options.keep, id, labels)
+        id = _find_column(source, model, "id", id)
+        kept = find_columns_to_keep(source, writing.keep, id, labels)
         kinds = columns_to_read(source, model, [id, *kept], with_labels)
 
         def tables() -> Iterator[Any]:
             nonlocal count
             for frame in source.chunks(kinds):
-                degrees = apply(frame, report, uncertainty=uncertainty)
+                degrees = apply(frame, report, writing=writing)
                 if len(degrees) < len(frame):
-                    frame = frame.iloc[frame.index.get_indexer(degrees.index)]
+                    frame = frame.take(frame.index.get_indexer(degrees.index))
                 count += len(frame)
                 if with_labels and id is not None:  # predict needs constant memory
                     ids.append(frame[id])
-                yield writer.arrange_columns(frame, degrees, id, kept, len(labels))
+                yield arrange_columns(frame, degrees, id, kept, len(labels), writing)
             if not count:  # a table without rows still has columns
                 pandas = import_pandas()
                 frame = pandas.DataFrame(columns=list(kinds))
-                degrees = pandas.DataFrame(columns=[*labels, *uncertainty.names], dtype=float)
-                yield writer.arrange_columns(frame, degrees, id, kept, len(labels))
+                degrees = pandas.DataFrame(columns=[*labels, *added], dtype=float)
+                yield arrange_columns(frame, degrees, id, kept, len(labels), writing)
 
-        write_table(writer.output, tables(), labels, writer.format, raw=writer.options.raw)
+        write_table(output, tables(), labels, writing)
     messages = report.messages()
     if ids:
         messages += describe_repeated(import_pandas().concat(ids))
     messages += dict.fromkeys(str(each.message) for each in caught or ())
-    return WrittenTable(count, list(labels), writer.output, messages)
+    return WrittenTable(count, list(labels), output, messages)
 
 
 def columns_to_read(
@@ -354,10 +360,10 @@ def columns_to_read(
     model: TableModel,
     beside: Sequence[str | None] = (),
     with_labels: bool = True,
-) -> dict[str, Kind]:
+) -> dict[str, str]:
     """The columns that a model needs and those ``beside`` them; missing ones are an error."""
     check_columns(source.names, model.features, "feature")
-    kinds: dict[str, Kind] = dict.fromkeys(filter(None, beside), "text")
+    kinds = dict.fromkeys(filter(None, beside), "text")
     kinds |= dict.fromkeys(model.features, "text")
     kinds |= dict.fromkeys(model.numeric, "any")
     if with_labels:
@@ -367,22 +373,17 @@ def columns_to_read(
     return kinds
 
 
-def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
-    """The identifier column: that which is named, or that of the model if the table has it."""
-    if id is None:
-        return model.id if model.id in source.names else None
-    check_columns(source.names, [id], "id")
-    if id in model.labels:
-        raise TableError(f"the column {id!r} is a label and cannot be the id.")
-    return id
-
-
-def _find_groups_column(source: Source, model: TableModel, groups: str | None) -> list[str]:
-    """The column of groups: that which is given, or that of the model if the table has it."""
-    if groups is None:
-        return [name for name in source.names if name == model.groups]
-    check_columns(source.names, [groups], "groups")
-    return [groups]
+def _find_column(
+    source: Source, model: TableModel, role: str, given: str | None = None
+) -> str | None:
+    """The column of ids or groups: that which is given, or that of the model if it is there."""
+    if given is None:
+        usual = getattr(model, role)
+        return usual if usual in source.names else None
+    check_columns(source.names, [given], role)
+    if given in model.labels:
+        raise TableError(f"the column {given!r} is a label and cannot be the {role}.")
+    return given
 
 
 @dataclass(frozen=True)
@@ -394,13 +395,10 @@ class ModelRows:
     table : str
         Name of the table.
     model : TableModel
-    id : str
-        Name of the identifier column; "row" if there is none.
-    names : list of str
-        Identifiers, or numbers of the rows.
     cells : DataFrame
         The columns by which a reader recognises a row: those to keep, or the texts, or the first
-        features.
+        features. The index has the identifiers under the name of their column, or the numbers of
+        the rows under the name "row".
     X : array or CSR matrix of shape (n_samples, n_features)
         What the estimator sees.
     predicted : ndarray of shape (n_samples, n_labels)
@@ -421,8 +419,6 @@ class ModelRows:
 
     table: str
     model: TableModel
-    id: str
-    names: list[str]
     cells: Any
     X: Any
     predicted: Array
@@ -437,57 +433,50 @@ class ModelRows:
 def read_model_rows(
     data: Any,
     model: str | TableModel,
-    output: str,
-    rows: RowOptions,
+    columns: ColumnOptions,
+    keep: Columns,
     reading: ReadingOptions,
-    *,
-    groups: str | None = None,
 ) -> ModelRows:
-    """Read all rows of a file or a data frame, and apply a model.
-
-    An ``output`` that cannot be written is refused before.
-    """
-    inputs = [name for name in (data, model) if isinstance(name, str)]
-    check_output(output, inputs, overwrite=rows.overwrite)
+    """Read all rows of a file or a data frame, and apply a model."""
+    check_meaningful(columns, ("id", "groups", "kind", "blank"))
     model = load_table_model(model)
     input = model.make_input(data, reading)
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        id = _find_id_column(source, model, rows.id)
+        id = _find_column(source, model, "id", columns.id)
         has_labels = not set(source.names).isdisjoint(model.label_columns(source.names))
-        shown = find_columns_to_keep(source, rows.keep, id, model.labels)
-        shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
-        grouped = _find_groups_column(source, model, groups)
-        kinds = columns_to_read(source, model, [id, *shown, *grouped], has_labels)
+        shown = find_columns_to_keep(source, keep, id, model.labels)
+        shown = shown or list(model.types.select(ColumnType.TEXT) or model.features[:_MAX_SHOWN])
+        groups = _find_column(source, model, "groups", columns.groups)
+        kinds = columns_to_read(source, model, [id, *shown, groups], has_labels)
         frame = source.read(kinds)
         X = model.transform(frame, report)
         labels = degrees = n_votes = None
         recovered = np.zeros(len(frame), dtype=bool)
         messages: list[str] = []
         if has_labels:
-            kind = rows.kind
-            if kind == "auto" and model.facts.get("label_kind") == "votes":
+            kind = columns.kind
+            if kind == "auto" and model.facts["label_kind"] == "votes":
                 kind = "votes"
-            found = model.read_labels(frame, rows.blank, kind)
-            truth, n_votes, logical, messages = found.to_truth()
+            found = model.read_labels(frame, columns.blank, kind)
+            truth, n_votes, logical, messages = found.to_evaluation_targets()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth
             elif hasattr(model.estimator, "enhance"):
                 degrees, recovered = _recover_degrees(model.estimator, X, labels)
+    names = as_strings(frame.index.to_series() if id is None else frame[id])
     return ModelRows(
         table=input.where,
         model=model,
-        id=id or "row",
-        names=as_strings(frame.index.to_series() if id is None else frame[id]),
-        cells=frame[shown],
+        cells=frame[shown].set_axis(import_pandas().Index(names, dtype=object, name=id or "row")),
         X=X,
         predicted=model.estimator.predict(X),
         labels=labels,
         degrees=degrees,
         n_votes=n_votes,
         recovered=recovered,
-        groups=read_groups(frame[grouped[0]]) if grouped else None,
+        groups=None if groups is None else read_groups(frame[groups]),
         messages=messages + report.messages(),
     )
 

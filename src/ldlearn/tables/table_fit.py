@@ -197,8 +197,8 @@ def _score_held_out(
             part, X, _ = TableModel.fit_labelled(
                 training_table, model.estimator, embedding, model.types
             )
-            report = CellReport(table.input.reading.dialect.decimal)
-            X_test = part.transform(table.frame.iloc[test], report)
+            report = CellReport(table.decimal)
+            X_test = part.transform(table.frame.take(test), report)
             P = part.estimator.predict(X_test)
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a
     # model.
@@ -326,5 +326,5 @@ def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
 
 def held_out_scores(facts: dict[str, Any]) -> list[Score]:
     """The scores on held-out rows that a model keeps; none if none were held out."""
-    held = facts.get("holdout") or {}
-    return [Score(**record) for record in held.get("scores", [])]
+    held = facts["holdout"] or {"scores": []}
+    return [Score(**record) for record in held["scores"]]

@@ -13,7 +13,6 @@ from ldlearn._messages import check_choice, describe_rows
 from ldlearn.core.simplex import Array, Indices, Mask, normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
-    default_label_names,
     fill_missing_degrees,
     fill_unknown,
     find_row_problems,
@@ -232,7 +231,7 @@ class TableLabels:
         self._check_rows_have_positives(may_be_unknown=may_be_unknown)
         return self.values
 
-    def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
+    def to_prepared_fields(self, kind: str) -> dict[str, NDArray[Any]]:
         """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``_MATRIX_KINDS``."""
         self._check_two_labels()
         if self.is_logical and kind in ("auto", "logical"):
@@ -245,9 +244,46 @@ class TableLabels:
         sums = values.sum(axis=1, keepdims=True)
         if (np.abs(sums - 1) <= _rounding_tolerance(values)).all():
             values = values / sums  # degrees sum to one but for rounding
-        return to_dataset_fields(values, kind, self.names, self.rows)
+        return replace(self, values=values).to_dataset_fields(kind)
 
-    def to_truth(self) -> tuple[Array, Array | None, bool, list[str]]:
+    def to_dataset_fields(self, kind: str, *, normalise: bool = False) -> dict[str, NDArray[Any]]:
+        """Fields of a `LabelDataset` (D, Y, counts); ``kind`` is one of ``_MATRIX_KINDS``.
+
+        ``normalise`` divides distributions by their row sums; a negative or missing degree and a
+        row of zeros stay errors.
+        """
+        check_choice("kind", kind, _MATRIX_KINDS)
+        values = self.values
+        if kind == "auto":
+            kind = _infer_kind(values)
+        if kind == "logical":
+            self.check_all_known(
+                "write 0 or 1, or use preprocess = true in a plan, "
+                "to compare methods that take unknown labels."
+            )
+            if not _is_logical(values):
+                self.check_zero_or_one("logical labels are 0 or 1.")
+            return {"Y": (values > 0).astype(np.int8)}
+        if kind == "votes":
+            self.check_rows("every row needs at least one vote.", np.inf)
+            totals = values.sum(axis=1, keepdims=True, dtype=np.float64)
+            return {"counts": values, "D": values / totals}
+        # float32 stays as it is in the file.
+        D = values if values.dtype.kind == "f" else values.astype(np.float64)
+        if not normalise:
+            self.check_rows(
+                f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided "
+                "by the row sum, use normalise=True; if they are votes, kind='votes'."
+            )
+            return {"D": D}
+        self.check_rows("dividing by the row sum does not repair that.", np.inf)
+        sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
+        # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change
+        # them.
+        is_one = np.abs(sums - 1) <= np.finfo(D.dtype).eps
+        return {"D": np.where(is_one, D, D / sums).astype(D.dtype)}
+
+    def to_evaluation_targets(self) -> tuple[Array, Array | None, bool, list[str]]:
         """What predictions of other rows are compared with.
 
         Returns
@@ -398,50 +434,6 @@ def _infer_kind(matrix: NDArray[Any]) -> str:
 def _is_logical(matrix: NDArray[Any]) -> bool:
     # Some files write -1 where others write 0.
     return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
-
-
-def to_dataset_fields(
-    matrix: NDArray[Any],
-    kind: str,
-    label_names: Sequence[str],
-    rows: Sequence[Any],
-    *,
-    normalise: bool = False,
-) -> dict[str, NDArray[Any]]:
-    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name
-    its ``rows``.
-
-    ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of
-    zeros stay errors.
-    """
-    check_choice("kind", kind, _MATRIX_KINDS)
-    if kind == "auto":
-        kind = _infer_kind(matrix)
-    labels = TableLabels(label_names or default_label_names(matrix.shape[1]), matrix, rows)
-    if kind == "logical":
-        labels.check_all_known(
-            "write 0 or 1, or use preprocess = true in a plan, "
-            "to compare methods that take unknown labels."
-        )
-        if not _is_logical(matrix):
-            labels.check_zero_or_one("logical labels are 0 or 1.")
-        return {"Y": (matrix > 0).astype(np.int8)}
-    if kind == "votes":
-        labels.check_rows("every row needs at least one vote.", np.inf)
-        return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
-    # float32 stays as it is in the file.
-    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
-    if not normalise:
-        labels.check_rows(
-            f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by "
-            "the row sum, use normalise=True; if they are votes, kind='votes'."
-        )
-        return {"D": D}
-    labels.check_rows("dividing by the row sum does not repair that.", np.inf)
-    sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
-    # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change
-    # them.
-    return {"D": np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)}
 
 
 def _rounding_tolerance(degrees: Array) -> float:

@@ -2,7 +2,7 @@
 on."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -17,15 +17,15 @@ from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import ColumnType, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
-from ldlearn.tables.files import Input, ReadingOptions
+from ldlearn.tables.files import ReadingOptions, TableInput
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import LabelledTable, read_labelled
-from ldlearn.tables.options import ColumnOptions, Columns
+from ldlearn.tables.options import ColumnOptions, Columns, WritingOptions
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.training_rows import sample_keys
 from ldlearn.tables.values import describe_repeated, import_pandas
-from ldlearn.tables.writing import Uncertainty
+from ldlearn.tables.writing import uncertainty_columns
 
 
 @dataclass
@@ -42,8 +42,8 @@ class TableModel:
     preprocessing : TablePreprocessing
         Median or most frequent value for what is missing, one-hot categories, words of texts,
         standardised numbers.
-    numeric, categorical : tuple of str
-        The feature columns of numbers and of categories.
+    types : ColumnTypes
+        The type of each feature column, the formats of datetimes, and the units of numbers.
     labels : tuple of str
         The label columns.
     id : str or None
@@ -51,12 +51,6 @@ class TableModel:
     facts : dict
         Figures of the training: rows, label counts, column types, scores beside baselines,
         warnings.
-    dates : dict of str to str
-        The feature columns of dates, and the form of each.
-    texts : tuple of str
-        The feature columns of prose.
-    units : dict of str to str
-        Numeric columns whose numbers have a unit, a currency or percent signs, and which.
     decimal : {".", ","}
         The decimal mark of the training table.
     groups : str or None
@@ -88,14 +82,10 @@ class TableModel:
     learned: ClassVar = {
         "estimator": "any",
         "preprocessing": "TablePreprocessing",
-        "numeric": "list of str",
-        "categorical": "list of str",
+        "types": "ColumnTypes",
         "labels": "names (n_labels)",
         "id": "str | None",
         "facts": "facts",
-        "dates": "dict of str",
-        "texts": "list of str",
-        "units": "dict of str",
         "decimal": "str",
         "groups": "str | None",
         "classifier": "FromClassifier | None",
@@ -104,14 +94,10 @@ class TableModel:
 
     estimator: Any
     preprocessing: TablePreprocessing
-    numeric: tuple[str, ...]
-    categorical: tuple[str, ...]
+    types: ColumnTypes
     labels: tuple[str, ...]
     id: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    dates: Mapping[str, str] = field(default_factory=dict)
-    texts: tuple[str, ...] = ()
-    units: Mapping[str, str] = field(default_factory=dict)
     decimal: str = "."
     groups: str | None = None
     classifier: Any = None
@@ -135,7 +121,7 @@ class TableModel:
             One row a sample.
         labels : str or sequence
             The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that
-            sum to 1 if the estimator is a learner, or votes (see `LabelOptions`). Or one column of
+            sum to 1 if the estimator is a learner, or votes (see `ColumnOptions`). Or one column of
             lists: ``sky|sea``.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
@@ -207,6 +193,7 @@ class TableModel:
             "positives_per_row": float((T > 0).sum() / len(T)),
             "mean_distribution": mean_distribution(T).tolist(),
             "holdout": None,
+            "source": {},
             **columns,
             "warnings": messages,
         }
@@ -215,15 +202,11 @@ class TableModel:
         model = cls(
             estimator,
             preprocessing,
-            types.select(ColumnType.NUMERIC),
-            types.select(ColumnType.CATEGORICAL),
+            types,
             labels,
             id,
             facts,
-            dates=types.formats,
-            texts=types.select(ColumnType.TEXT),
-            units=types.units or {},
-            decimal=table.input.reading.dialect.decimal or ".",
+            decimal=table.decimal or ".",
             groups=table.columns.groups,
         )
         return model, X, targets
@@ -234,13 +217,14 @@ class TableModel:
         return tuple(self.types.columns)
 
     @property
-    def types(self) -> ColumnTypes:
-        """What the feature columns are taken for."""
-        columns = dict.fromkeys(self.numeric, ColumnType.NUMERIC)
-        columns |= dict.fromkeys(self.categorical, ColumnType.CATEGORICAL)
-        columns |= dict.fromkeys(self.dates, ColumnType.DATETIME)
-        columns |= dict.fromkeys(self.texts, ColumnType.TEXT)
-        return ColumnTypes(columns, self.dates, units=self.units)
+    def numeric(self) -> tuple[str, ...]:
+        """The feature columns of numbers."""
+        return self.types.select(ColumnType.NUMERIC)
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The feature columns of categories."""
+        return self.types.select(ColumnType.CATEGORICAL)
 
     def check_can_enhance(self) -> None:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
@@ -278,7 +262,7 @@ class TableModel:
         table: Any,
         report: CellReport | None = None,
         *,
-        uncertainty: Uncertainty = Uncertainty(),
+        writing: WritingOptions = WritingOptions(),
     ) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
@@ -288,8 +272,8 @@ class TableModel:
             Has the feature columns, in any order; other columns are ignored.
         report : CellReport, optional
             As for `transform`.
-        uncertainty : Uncertainty, optional
-            Intervals and the flag of far rows, as further columns.
+        writing : WritingOptions, optional
+            Of these ``interval``, ``raters`` and ``flag_far``: further columns.
 
         Returns
         -------
@@ -299,7 +283,7 @@ class TableModel:
         """
         frame = as_frame(table)
         X = self.transform(frame, report)
-        further = uncertainty.columns(self.estimator, X)
+        further = uncertainty_columns(self.estimator, self.labels, writing, X)
         return self._make_table(self.estimator.predict(X), frame, table, further)
 
     def enhance(
@@ -309,7 +293,7 @@ class TableModel:
         *,
         blank: float | None = None,
         empty_rows: str = "error",
-        uncertainty: Uncertainty = Uncertainty(),
+        writing: WritingOptions = WritingOptions(),
     ) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
@@ -322,7 +306,7 @@ class TableModel:
             some known label must be 0 if more than 10 % are empty.
         empty_rows : {"error", "drop", "unknown"}, default="error"
             See `ColumnOptions`.
-        report, uncertainty
+        report, writing
             As for `predict`.
 
         Returns
@@ -334,10 +318,10 @@ class TableModel:
         frame = as_frame(table)
         labels, rows = self.read_labels(frame, blank).handle_empty_rows(empty_rows)
         if len(rows) < len(frame):
-            frame = frame.iloc[rows]
+            frame = frame.take(rows)
         Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
-        further = uncertainty.columns(self.estimator, X, Y)
+        further = uncertainty_columns(self.estimator, self.labels, writing, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
 
     def read_labels(
@@ -359,10 +343,10 @@ class TableModel:
 
     def make_input(
         self, table: Any, reading: ReadingOptions, label_file: str | None = None
-    ) -> Input:
+    ) -> TableInput:
         """A table to apply the model to."""
         list_column = None if self.label_list is None else self.label_list.column
-        return Input(table, reading, self.decimal, label_file, list_column)
+        return TableInput(table, reading, self.decimal, label_file, list_column)
 
     @property
     def label_list(self) -> LabelList | None:
