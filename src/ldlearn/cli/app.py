@@ -1,5 +1,4 @@
-"""The typer application: the list of commands, which are imported when they are run, and the
-options of all commands.
+"""The typer application: the list of commands, and the options of all commands.
 
 A command is a function of the same name (an underscore replaces a hyphen and follows a Python
 keyword), or a `typer.Typer` of that name if the command has subcommands. Its file is imported only
@@ -25,8 +24,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class CommandEntry(NamedTuple):
-    """An entry of the help page: name, file, first line of the function's docstring, and heading of
-    the page."""
+    """An entry of the help page.
+
+    It has a name, a file, the first line of the function's docstring, and a heading of the page.
+    """
 
     name: str
     file: str
@@ -118,8 +119,10 @@ class _LazyGroup(TyperGroup):
         return [command.name for command in COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command without its options, for the help page and shell completion; they need no
-        imports."""
+        """A command without its options, for the help page and shell completion.
+
+        It needs no imports.
+        """
         for name, _, help, panel in COMMANDS:
             if name == cmd_name:
                 return TyperCommand(name, help=help, short_help=help, rich_help_panel=panel)

@@ -42,8 +42,10 @@ def _print_line(text: str) -> None:
 
 
 def quote_for_shell(text: str) -> str:
-    """A word of a command that can be pasted into a shell; control characters are escaped as bash
-    and zsh do."""
+    """A word of a command that can be pasted into a shell.
+
+    Control characters are escaped as bash and zsh do.
+    """
     if escape_commands(text) == text:
         return shlex.quote(text)
     # As bytes, since names of files need not be UTF-8.
@@ -86,8 +88,10 @@ def check_one_stdout(output: str, as_json: bool) -> None:
 def progress(
     task: str, total: int | None, *, is_bytes: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, if that is a terminal; yields a function that advances
-    it."""
+    """Show a progress bar on standard error, if that is a terminal.
+
+    Yields a function that advances the bar.
+    """
     # A log file would fill with frames of the bar.
     if not sys.stderr.isatty():
         yield lambda amount: None
@@ -144,8 +148,10 @@ def report_written(written: WrittenTable, as_json: bool) -> None:
 
 
 def report_quality(facts: dict[str, Any]) -> None:
-    """Print the scores on held-out rows with those of the baselines, if there are any; then the
-    warnings."""
+    """Print the scores on held-out rows, if there are any, and then the warnings.
+
+    The scores of the baselines stand beside them.
+    """
     if scores := held_out_scores(facts):
         print_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
         if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so

@@ -128,8 +128,10 @@ def _print_step(text: str) -> None:
 
 
 def _run_command(*arguments: str | Path) -> None:
-    """Print a command as it would be typed, and run it in this process, which has done the
-    imports."""
+    """Print a command as it would be typed, and run it in this process.
+
+    This process has done the imports already.
+    """
     name, *rest = map(str, arguments)
     typer.secho(f"$ {shlex.join(['ldlearn', name, *rest])}", fg="green")
     command = load_command(name)

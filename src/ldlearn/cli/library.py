@@ -112,8 +112,7 @@ def fetch_one(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Download a data set into the cache, after showing its terms; embedded ones need no
-    network."""
+    """Download a data set into the cache after showing its terms; embedded ones need no network."""
     if output is not None:
         check_output(output)
     data = fetch_dataset(name, progress=sys.stderr.isatty(), on_message=print_message)

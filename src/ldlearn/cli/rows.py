@@ -1,5 +1,4 @@
-"""The commands that apply a model to the rows of a table for people to look at: browse, explain,
-ask, suggest."""
+"""Commands that apply a model to rows for people to look at: browse, explain, ask, suggest."""
 
 from typing import Annotated
 

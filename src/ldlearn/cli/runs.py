@@ -1,5 +1,4 @@
-"""The commands for experiments: run, report, import-predictions, and compare-methods for one
-table."""
+"""Commands for experiments: run, report, import-predictions and compare-methods."""
 
 import sys
 from pathlib import Path

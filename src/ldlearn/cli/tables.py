@@ -1,5 +1,7 @@
-"""The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export,
-import."""
+"""The commands for tables and models.
+
+They are fit, enhance, predict, evaluate, compare, inspect, export and import.
+"""
 
 from typing import Annotated, Any
 

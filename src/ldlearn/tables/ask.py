@@ -120,9 +120,9 @@ def expected_errors(
 
     Votes are drawn from degrees with a Dirichlet prior around the prediction that counts as two
     votes; recovered degrees count as two votes too, unless their number is known. With N votes in
-    all and the posterior mean m, the degrees d have the expected squared error ``|d - m|^2 + (1 -
-    |m|^2) / (N + 1)``: large if labels and prediction disagree, or if votes of further raters are
-    hard to predict. A row without labels has the predicted degrees.
+    all and the posterior mean m, the degrees d have the expected squared error
+    ``|d - m|^2 + (1 - |m|^2) / (N + 1)``: large if labels and prediction disagree, or if votes of
+    further raters are hard to predict. A row without labels has the predicted degrees.
     """
     if degrees is None:
         degrees = np.full(predicted.shape, np.nan)

@@ -1,5 +1,7 @@
-"""Text embeddings given by name: a model file stores only the name, and loading it imports
-nothing."""
+"""Text embeddings given by name.
+
+A model file stores only the name, and loading it imports nothing.
+"""
 
 import os
 import sys

@@ -193,8 +193,9 @@ def describe_repeated_rows(n_repeated: int, n_rows: int) -> list[str]:
 
 @dataclass(frozen=True)
 class PreparedTable:
-    """A cleaned table with its labels, not yet numeric features: preprocessing is fitted on
-    training rows only.
+    """A cleaned table with its labels, not yet numeric features.
+
+    Preprocessing is fitted on training rows only.
 
     Attributes
     ----------

@@ -78,8 +78,7 @@ class Source:
         self.expands_texts = is_gzip(self.input.where)
 
     def blocks(self, kinds: Kinds) -> Iterator[Any]:
-        """The rows in one or more data frames with the columns in ``kinds``, named by their
-        positions.
+        """The rows in one or more data frames, with the columns in ``kinds`` named by position.
 
         The index has the row numbers of messages, which begin with ``first_row``; empty rows are
         counted and left out. Sparse matrices come as a `SparseTable`.

@@ -1,5 +1,4 @@
-"""Labels of tables and data sets: what an estimator is fitted on, and what predictions are compared
-with."""
+"""Labels of tables and data sets, to fit estimators on and to compare predictions with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -172,8 +171,10 @@ class TableLabels:
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
     def handle_empty_rows(self, how: str) -> tuple[Self, Indices]:
-        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows
-        that are left."""
+        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown.
+
+        Also return the rows that are left.
+        """
         check_choice("empty_rows", how, _EMPTY_ROWS)
         empty = self._empty_rows() & self.is_logical
         if how == "drop":
@@ -185,8 +186,10 @@ class TableLabels:
         return found, np.arange(len(empty))
 
     def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
-        """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many
-        labels are positive."""
+        """Report that a 0 is interpreted as degree 0, if the method assumes that.
+
+        The message includes how many labels are positive.
+        """
         if not (self.is_logical and get_tags(estimator).keeps_zeros):
             return
         labels = fill_unknown(*split_observed(_to_logical(self.values)))
@@ -331,8 +334,10 @@ class TableLabels:
         return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
 
     def check_rows(self, advice: str, tolerance: float = SUM_TOLERANCE) -> None:
-        """Refuse rows that are no distributions, naming them and the first cell or sum of each kind
-        of problem."""
+        """Refuse rows that are no distributions.
+
+        The message names them, and the first cell or sum of each kind of problem.
+        """
         parts = []
         for problem, mark in find_row_problems(self.values, tolerance).items():
             row = self.values[np.argmax(mark)]
@@ -399,10 +404,10 @@ def are_logical(targets: Array) -> bool:
 
 
 def mean_distribution(T: Array) -> Array:
-    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without
-    any counts as all.
+    """Mean over the rows of the degrees, or of equal shares of the positive labels.
 
-    An unknown label or degree counts as its mean over the other rows.
+    A row without a positive label counts as one with all of them. An unknown label or degree counts
+    as its mean over the other rows.
     """
     missing = np.isnan(T)
     if not missing.any():
@@ -415,8 +420,10 @@ def mean_distribution(T: Array) -> Array:
 
 
 def _infer_kind(matrix: NDArray[Any]) -> str:
-    """Logical if all known entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else
-    distribution.
+    """Infer what the entries of a label matrix are.
+
+    They are logical if all known ones are 0 or 1 (or -1 or 1), votes if whole and not negative, and
+    else distributions.
 
     Examples
     --------
@@ -437,8 +444,10 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
 
 
 def _rounding_tolerance(degrees: Array) -> float:
-    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with
-    three, or four."""
+    """How far from 1 the sum of a row may be if its degrees are rounded.
+
+    Degrees may be written with two decimals, or with three, four or six.
+    """
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as
     # there are labels.
     for decimals in (2, 3, 4, 6):

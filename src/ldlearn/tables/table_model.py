@@ -1,5 +1,4 @@
-"""TableModel: an estimator, the preprocessing before it, and the names of the columns it was fitted
-on."""
+"""TableModel: an estimator with its preprocessing and the names of the columns it was fitted on."""
 
 import warnings
 from collections.abc import Sequence
@@ -30,10 +29,10 @@ from ldlearn.tables.writing import uncertainty_columns
 
 @dataclass
 class TableModel:
-    """A fitted estimator that takes tables as they are: named columns, texts and missing values
-    included.
+    """A fitted estimator that takes tables as they are.
 
-    Make one with `TableModel.fit`; keep it with `save_model`.
+    Tables have named columns and may contain texts and missing values. Make one with
+    `TableModel.fit`; keep it with `save_model`.
 
     Attributes
     ----------
@@ -139,8 +138,7 @@ class TableModel:
     def fit_labelled(
         cls, table: LabelledTable, estimator: Any, embedding: Any, types: ColumnTypes | None = None
     ) -> tuple[Self, Any, TrainingTargets]:
-        """Fit preprocessing and estimator; also returns what the estimator was fitted on: features
-        and targets."""
+        """Fit preprocessing and estimator; also return the features and targets of the fit."""
         model, X, targets = cls.learn_columns(table, estimator, embedding, types)
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
@@ -165,8 +163,10 @@ class TableModel:
         embedding: Any = None,
         types: ColumnTypes | None = None,
     ) -> tuple[Self, Any, TrainingTargets]:
-        """The same before the estimator is fitted; ``types`` of the columns are inferred unless
-        they are given."""
+        """Fit the preprocessing and set up the estimator, which is not fitted yet.
+
+        The ``types`` of the columns are inferred unless they are given.
+        """
         estimator = DLDL() if estimator is None else clone(estimator)
         sparse = get_tags(estimator).input_tags.sparse
         cleaned, types, report = table.clean(types, sparse=sparse)
@@ -327,8 +327,10 @@ class TableModel:
     def read_labels(
         self, table: Any, blank: float | None = None, kind: str = "auto"
     ) -> TableLabels:
-        """The labels of a table: a column for each, or else one column of lists as at the fit; see
-        `fit_table`."""
+        """The labels of a table: a column for each, or one column of lists as at the fit.
+
+        See `fit_table`.
+        """
         listed = self.label_list
         if listed is not None and self.label_columns(table.columns) != self.labels:
             table = with_label_columns(table, listed, self.labels)
