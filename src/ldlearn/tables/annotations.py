@@ -145,8 +145,8 @@ def read_annotations(
         return _count_raters(annotations, kind, id, list(titles), budget, labels)
 
 
-def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotations:
-    """The tasks of an annotation tool, as `read_annotations` reads them from a file."""
+def count_annotations(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotations:
+    """Count the annotations in tasks of an annotation tool, as `read_annotations` does."""
     return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS_TITLE], budget)
 
 

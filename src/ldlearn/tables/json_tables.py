@@ -38,9 +38,9 @@ class _JsonSource(RowSource):
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         if is_annotation_task(first[0]):
-            from ldlearn.tables.annotations import count_tasks
+            from ldlearn.tables.annotations import count_annotations
 
-            found = count_tasks([*first, *rows], self.budget)
+            found = count_annotations([*first, *rows], self.budget)
             self.input.log("; ".join(found.messages))
             first = found.table.to_dict("records")
         self.names = list(dict.fromkeys(chain.from_iterable(first)))

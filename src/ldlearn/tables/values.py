@@ -115,7 +115,7 @@ def read_numbers(
         thousands = ""
     matches = list(map(_number_pattern(mark, thousands).fullmatch, texts))
     found = list(filter(None, matches))
-    signs = Counter(chain.from_iterable(map(_signs_of, found)))
+    signs = Counter(chain.from_iterable(map(_units_and_currencies, found)))
     if unit is None:
         unit = _find_unit(signs, len(plain) + len(found))
     numbers[malformed] = [_to_number(match, mark, unit) for match in matches]
@@ -162,14 +162,14 @@ def _find_unit(signs: Counter[str], n_numbers: int) -> str:
     return currencies[0] if len(currencies) == 1 else ""
 
 
-def _signs_of(match: re.Match[str]) -> set[str]:
-    """What stands beside the digits: a unit, a percent sign, or a currency, as its symbol."""
+def _units_and_currencies(match: re.Match[str]) -> set[str]:
+    """Units, percent signs and currencies (as symbols) that stand beside the digits."""
     signs = filter(None, (match["before"], match["after"]))
     return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in signs}
 
 
 def _to_number(match: re.Match[str] | None, mark: str, unit: str) -> float:
-    if match is None or not _signs_of(match) <= {unit, "%"}:
+    if match is None or not _units_and_currencies(match) <= {unit, "%"}:
         return np.nan
     digits = re.sub(rf"[^\d{mark}]", "", match["digits"])
     number = float(digits.replace(",", "."))
