@@ -241,8 +241,10 @@ class L2(JointModel):
         return np.zeros(shape), (log_means - log_means.mean()) * self.fit_intercept
 
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
-        """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam
-        where y is NaN."""
+        """Solve for the degrees, given the predictions; lam is 0 where y is NaN.
+
+        ``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``
+        """
         M = self.alpha * reconstruction_laplacian(S)
         w = rows.w[:, None]
         diagonal = w * (self.beta + self.lam * rows.seen)

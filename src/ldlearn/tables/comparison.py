@@ -84,7 +84,8 @@ def compare_tables(
     P = P.loc[D.index, D.columns]
     if wants_all(metrics):
         metrics = list(METRICS)
-    scores = score_all(D.to_numpy(), P.to_numpy(), metrics, convention=convention)  # type: ignore[arg-type]
+    known: Any = convention  # a name of `CONVENTIONS`, as checked above
+    scores = score_all(D.to_numpy(), P.to_numpy(), metrics, convention=known)
     return TableComparison(len(D), list(D.columns), id, scores)
 
 
