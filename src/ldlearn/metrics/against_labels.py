@@ -21,8 +21,9 @@ def average_precision(
 ) -> MetricValue:
     """Return the share of positive labels among those ranked as high as a positive one.
 
-    For a row: the mean over positives j of
-    ``|positives ranked as high as j| / |labels ranked as high as j|``. Greater is better.
+    For a row:
+    ``mean over positives j of |positives ranked as high as j| / |labels ranked as high as j|``.
+    Greater is better.
 
     A row without a positive label scores 1.
 
@@ -180,8 +181,8 @@ def vote_likelihood(
 ) -> MetricValue:
     """Return the log-likelihood of the labels if the prediction gives the shares of the votes.
 
-    For a row: ``sum_j y_j ln(1 - exp(-v p_j)) - (1 - y_j) v p_j``, with v the likeliest number of
-    votes of all rows. Greater is better.
+    For a row: ``sum_j y_j ln(1 - exp(-v p_j)) - (1 - y_j) v p_j, v the likeliest number of votes of
+    all rows``. Greater is better.
 
     The number of votes, one for all rows, is the one under which these labels are likeliest. No
     probability is taken to be nearer to 0 or 1 than so many rows can tell, so that a degree of
