@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -50,8 +51,11 @@ def write_table(
 
 def measure(path: Path, warm: Path) -> tuple[float, float]:
     """Peak memory of a new process that reads the file, over the bytes of X; and its seconds."""
+    # Each thread of BLAS has buffers of its own, which depend on the machine.
+    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", READ, warm, path]
     out = subprocess.run(
-        [sys.executable, "-c", READ, warm, path], capture_output=True, text=True, check=True
+        command, capture_output=True, text=True, check=True, env=os.environ | one_thread
     )
     peak, size, seconds = map(float, out.stdout.split())
     return peak / size, seconds

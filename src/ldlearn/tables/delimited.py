@@ -3,8 +3,8 @@
 Separator, decimal mark, encoding and the position of the header are found in the first rows, unless
 they are given; `docs/guide/tables.md` lists the rules.
 
-Arrow does not read them, because that would not remove code: its handler of invalid rows is not
-told of empty lines, which become rows of missing values like those of separators only, so that our
+Arrow does not read them, because that would not remove code: its handler of invalid rows does not
+see empty lines, which become rows of missing values like those of separators only, so that our
 scan of the bytes would remain for row numbers. It also refuses rows longer than its blocks, and
 infers types from the first block only: columns read as texts and converted here took 1.4 times the
 CPU time of pandas (1,000 x 5,000 numbers) and 100 MB more memory (100,000 x 20).
