@@ -37,6 +37,7 @@ class Capabilities(Tags):
     groups: bool = False
     validation: bool = False
     unknown_labels: bool = False  # 0/1 labels may be NaN: neither positive nor negative
+    counts: bool = False  # y may be counts of votes
     incomplete_degrees: bool = False  # a learner uses the degrees that are not NaN
     keeps_zeros: bool = False  # negative labels get degree 0
     order_invariant: bool = True  # permuting the samples permutes the result

@@ -277,13 +277,19 @@ def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
     >>> weights
     array([4., 0.])
     """
-    votes = check_matrix(counts, "counts of votes", nan="write 0 where a label has no votes.")
-    negative = (votes < 0).any(axis=1)
-    if negative.any():
-        raise InputError(f"Votes must not be negative, but they are in {describe_rows(negative)}.")
+    votes = check_counts(counts, "write 0 where a label has no votes.")
     weights = votes.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return votes / weights[:, None], weights
+
+
+def check_counts(counts: Any, nan: str) -> Array:
+    """Validate counts of votes, which may be fractions; ``nan`` is the advice for missing ones."""
+    votes = check_matrix(counts, "counts of votes", nan=nan)
+    negative = (votes < 0).any(axis=1)
+    if negative.any():
+        raise InputError(f"Votes must not be negative, but they are in {describe_rows(negative)}.")
+    return votes
 
 
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:

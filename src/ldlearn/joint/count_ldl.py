@@ -1,0 +1,475 @@
+"""CountLDL: label distributions from counts of a few votes per row, and from features."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ldlearn.base import Capabilities, JointModel, NonNegative, estimator_dataclass
+from ldlearn.base.errors import raise_input_errors
+from ldlearn.base.kinds import weighted_mean
+from ldlearn.base.output import wrap_output
+from ldlearn.base.row_data import RowData, validate_sample_weight
+from ldlearn.core.scaling import row_batches
+from ldlearn.core.simplex import (
+    TINY,
+    Array,
+    Indices,
+    SampleWeight,
+    clip_degrees,
+    log_degrees,
+    positive_or_one,
+    row_weights,
+    softmax,
+)
+from ldlearn.core.targets import check_counts
+from ldlearn.exceptions import InputError
+from ldlearn.joint.cross_fitting import CrossFitting
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.folds import Fold, validation_folds
+from ldlearn.solvers.linear_predictor import linear_softmax
+from ldlearn.solvers.softmax_regression import SoftmaxFit
+from ldlearn.solvers.vote_classes import VoteTable, fit_classes
+from ldlearn.uncertainty.dirichlet_mixture import Bounds, DirichletMixture
+from ldlearn.uncertainty.intervals import check_fraction
+
+_CONCENTRATIONS = 2.0 ** np.arange(-3.0, 7.5, 0.5)
+_MEDIAN_CONCENTRATION = 8.0  # of the prior, whose logarithm has a standard deviation of 1
+_UNLIKELY = 1e-3  # probability of a concentration
+# Log-likelihood by which classes have to be better before they outweigh the single distribution.
+_PRIOR_ADVANTAGE = 8.0
+_WEIGHTS = np.arange(1, 51) / 50
+_EM_STEPS = 10  # between two fits of the class probabilities
+_GATE_UPDATES = 2
+
+
+@dataclass(frozen=True)
+class _RowPriors:
+    """What is known of some rows before their votes are seen.
+
+    Attributes
+    ----------
+    P : ndarray of shape (n_samples, n_labels)
+        Distributions predicted by softmax regression.
+    class_probabilities : ndarray of shape (n_samples, n_classes)
+    classes : ndarray of shape (n_classes, n_labels)
+        Parameters of the Dirichlet distributions of the classes.
+    """
+
+    P: Array
+    class_probabilities: Array
+    classes: Array
+
+    def class_means(self) -> Array:
+        """Expected degrees if the rows have classes."""
+        means = self.classes / self.classes.sum(axis=1, keepdims=True)
+        return self.class_probabilities @ means
+
+    def class_likelihoods(self, counts: Array) -> Array:
+        """Log-likelihoods of the votes of each row if the rows have classes."""
+        joint = VoteTable(counts).log_likelihood(self.classes) + np.log(self.class_probabilities)
+        return np.logaddexp.reduce(joint, axis=1)
+
+    def concentration_likelihoods(self, counts: Array) -> Array:
+        """Log-likelihoods of the votes of each row, around P with each concentration."""
+        found = np.empty((len(counts), len(_CONCENTRATIONS)))
+        concentrations = _CONCENTRATIONS[:, None]
+        for rows in row_batches(len(counts), len(_CONCENTRATIONS) * counts.shape[1]):
+            parameters = concentrations * self.P[rows, None, :]
+            mixture = DirichletMixture(np.zeros(parameters.shape[:2]), parameters)
+            found[rows] = mixture.log_likelihoods(counts[rows])
+        return found
+
+
+@estimator_dataclass
+class CountLDL(JointModel):
+    r"""Label distributions from counts of a few votes per row, and from features.
+
+    Assumes that the votes of a row are independent draws from its own label distribution, and that
+    features are informative about this distribution, or that rows fall into classes. Use it if each
+    row has one to about twenty votes and their numbers are known; `VoteLDL` if only 0/1 labels are.
+
+    The label distribution d of a row with features x has the prior
+
+    .. math::
+
+        w\, \mathrm{Dir}(\kappa\, p(x)) + (1 - w) \sum_k \pi_k(x)\, \mathrm{Dir}(\alpha_k), \qquad
+        p = softmax(x W + b), \quad \pi = softmax(x U + a),
+
+    a *single distribution* around the prediction p, or one of as many *classes* as there are
+    labels. Its votes v then give the posterior, another mixture of Dirichlet distributions. The
+    recovery is its mean, the prediction is that of the prior.
+
+    1. W minimises the cross-entropy of the votes plus :math:`\gamma |W|_F^2`.
+    2. :math:`\kappa` is integrated over, on a grid from 1/8 to 128. Its prior is lognormal with
+       median 8 and standard deviation 1 of the logarithm; the likelihood is that of the votes of
+       rows around out-of-fold predictions.
+    3. Thirty EM steps learn :math:`\alpha`, whose sums are at most 60; U is learned after ten and
+       twenty of them and at the end, with the same :math:`\gamma`.
+    4. w maximises :math:`8 \ln w` plus the log-likelihood of the votes of held-out rows beyond
+       their first one. The first votes are left out because they tell nothing about the differences
+       between rows with the same features: with one vote per row w is 1.
+
+    Parameters
+    ----------
+    gamma : float, default=None
+        Penalty on ``|W|^2`` and ``|U|^2``. None selects it by the likelihood of held-out votes on
+        at most 2,000 rows, among 0.1 to 1,000 times DLDL's default and infinity, which switches the
+        features off.
+
+    Attributes
+    ----------
+    label_distributions_ : ndarray of shape (n_samples, n_labels)
+        The recovered degrees: the posterior means. p, :math:`\pi` and :math:`\alpha` of a row come
+        from a model that was fitted without it.
+    coef_ : ndarray of shape (n_labels, n_features)
+        W.
+    intercept_ : ndarray of shape (n_labels,)
+        b.
+    class_coef_ : ndarray of shape (n_labels, n_features)
+        U.
+    class_intercept_ : ndarray of shape (n_labels,)
+        a.
+    class_parameters_ : ndarray of shape (n_labels, n_labels)
+        The alpha of each class.
+    single_weight_ : float
+        w.
+    concentrations_ : ndarray of shape (n_concentrations,)
+        Values of kappa with a probability above 0.001.
+    concentration_probabilities_ : ndarray of shape (n_concentrations,)
+    gamma_ : float
+        The penalty used.
+    votes_per_row_ : float
+        Mean number of votes of the rows that have any.
+    label_names_ : ndarray of shape (n_labels,)
+
+    Notes
+    -----
+    Ours, not the paper's. Departures from the paper: not applicable.
+
+    A row may have no votes, its votes may be weighted (any non-negative numbers), and rows may have
+    different numbers of votes. 0/1 labels are taken as one vote for each positive label.
+
+    With one vote per row the data cannot tell how much rows with the same features differ: all
+    values of kappa have the same likelihood. The degrees then depend on the prior of kappa.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldlearn import CountLDL
+    >>> from ldlearn.datasets import make_label_distributions
+    >>> from ldlearn.metrics import intersection
+    >>> data = make_label_distributions(300, random_state=0)
+    >>> votes = np.random.default_rng(0).multinomial(3, data.D)
+    >>> model = CountLDL().fit(data.X, votes)
+    >>> bool(intersection(data.D, model.label_distributions_) > intersection(data.D, votes / 3))
+    True
+    """
+
+    learned = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "class_coef_": "float (n_labels, n_features)",
+        "class_intercept_": "float (n_labels)",
+        "class_parameters_": "float (n_labels, n_labels)",
+        "single_weight_": "float",
+        "concentrations_": "float (n_concentrations)",
+        "concentration_probabilities_": "float (n_concentrations)",
+        "gamma_": "float",
+        "_smallest": "float",
+    }
+
+    _test_params = ({}, {"gamma": 1.0})
+
+    gamma: NonNegative | None = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.counts = True
+        return tags
+
+    def _check_targets(self, y: Any) -> Array:
+        name = type(self).__name__
+        return check_counts(y, f"{name} needs every label counted; write 0 where it got no votes.")
+
+    def _fit(
+        self,
+        X: Any,
+        V: Array,
+        sample_weight: SampleWeight | None = None,
+        groups: Indices | None = None,
+    ) -> None:
+        n_votes = V.sum(axis=1)
+        voted = n_votes > 0
+        weights = row_weights(V, sample_weight)[voted]
+        if not voted.any():
+            raise InputError("There are no votes: every count of y is 0.")
+        total = float(weights @ n_votes[voted])
+        self.votes_per_row_ = total / float(weights.sum())
+        # No degree is taken to be nearer to 0 than so many votes can show.
+        self._smallest = 0.5 / (total + 1.0)
+        D = np.empty(V.shape)
+        D[voted] = self._fit_voted(
+            X if voted.all() else X[voted],
+            V[voted],
+            weights,
+            None if groups is None else groups[voted],
+        )
+        if not voted.all():
+            D[~voted] = self._predict(X[~voted])
+        self.label_distributions_ = D
+
+    def _fit_voted(self, X: Any, V: Array, weights: SampleWeight, groups: Indices | None) -> Array:
+        """Fit on rows with votes, and return their posterior means."""
+        n_votes = V.sum(axis=1)
+        shares = V / n_votes[:, None]
+        regression = CrossFitting(X, weights * n_votes, self._smallest)
+        gating = CrossFitting(X, weights, self._smallest)
+        rows = CentredMatrix(X, sample_weight=weights)
+
+        def vote_likelihood(rows: Indices, P: Array) -> Array:
+            return weights[rows] * np.sum(V[rows] * np.log(P), axis=1)
+
+        if self.gamma is None:
+            compared = validation_folds(rows, groups, min_folds=3)
+            self.gamma_ = regression.select_gamma(shares, compared, vote_likelihood)
+        else:
+            self.gamma_ = float(self.gamma)
+        single = regression.fit(shares, self.gamma_)
+        gate = self._fit_classes(V, weights, gating)
+        coef, self.intercept_ = regression.to_original(single)
+        self.coef_ = coef.T
+        coef, self.class_intercept_ = gating.to_original(gate)
+        self.class_coef_ = coef.T
+        folds = validation_folds(rows, groups, max_rows=len(V), min_folds=3)
+        if not folds:  # too few rows to leave some out
+            folds = [Fold(np.arange(len(V)), np.arange(len(V)))]
+        held_out = []
+        for train, test in folds:
+            fit = regression.fit_part(train, shares[train], self.gamma_, single)
+            classes, responsibilities = fit_classes(
+                VoteTable(V[train]),
+                np.log(gating.predict(gate, train)),
+                self.class_parameters_,
+                weights=weights[train],
+                n_steps=_EM_STEPS,
+            )
+            gate_fit = gating.fit_part(train, responsibilities, self.gamma_, gate)
+            P = regression.predict(fit, test)
+            held_out.append((test, _RowPriors(P, gating.predict(gate_fit, test), classes)))
+        self._weigh_components(held_out, V, weights)
+        D = np.empty(V.shape)
+        for test, priors in held_out:
+            D[test] = self._posterior_mean(priors, V[test])
+        return D
+
+    def _fit_classes(self, V: Array, weights: SampleWeight, gating: CrossFitting) -> SoftmaxFit:
+        """Learn the classes and, returned, the regression that predicts their probabilities."""
+        n_labels = V.shape[1]
+        mean = clip_degrees((weights @ V / (weights @ V).sum())[None], self._smallest)
+        # Each class begins around a label of its own.
+        classes = _MEDIAN_CONCENTRATION * (0.7 * np.eye(n_labels) + 0.3 * mean)
+        table = VoteTable(V)
+        classes, responsibilities = fit_classes(
+            table, np.log(mean), classes, weights=weights, n_steps=_EM_STEPS, learn_shares=True
+        )
+        gate = gating.fit(responsibilities, self.gamma_)
+        for _ in range(_GATE_UPDATES):
+            log_prior = np.log(gating.predict(gate))
+            classes, responsibilities = fit_classes(
+                table, log_prior, classes, weights=weights, n_steps=_EM_STEPS
+            )
+            gate = gating.fit(responsibilities, self.gamma_, gate)
+        self.class_parameters_ = classes
+        return gate
+
+    def _weigh_components(
+        self, held_out: list[tuple[Indices, _RowPriors]], V: Array, weights: SampleWeight
+    ) -> None:
+        """Learn the probabilities of kappa and the weight of the single distribution."""
+        log_prior = -0.5 * np.log(_CONCENTRATIONS / _MEDIAN_CONCENTRATION) ** 2
+        likelihoods = []
+        for test, priors in held_out:
+            likelihoods.append(priors.concentration_likelihoods(V[test]))
+            log_prior += weights[test] @ likelihoods[-1]
+        probabilities = softmax(log_prior[None])[0]
+        kept = probabilities > _UNLIKELY
+        self.concentrations_ = _CONCENTRATIONS[kept]
+        self.concentration_probabilities_ = probabilities[kept] / probabilities[kept].sum()
+        scores = _PRIOR_ADVANTAGE * np.log(_WEIGHTS)
+        for (test, priors), likelihood in zip(held_out, likelihoods, strict=True):
+            log_joint = likelihood[:, kept] + np.log(self.concentration_probabilities_)
+            of_single = np.logaddexp.reduce(log_joint, axis=1)
+            of_classes = priors.class_likelihoods(V[test])
+            means = priors.class_means()
+            shares = V[test] / V[test].sum(axis=1, keepdims=True)
+            for position, w in enumerate(_WEIGHTS):
+                of_all = np.logaddexp(
+                    np.log(w) + of_single, np.log(max(1.0 - w, TINY)) + of_classes
+                )
+                of_first = np.sum(shares * np.log(w * priors.P + (1.0 - w) * means), axis=1)
+                scores[position] += weights[test] @ (of_all - of_first)
+        self.single_weight_ = float(_WEIGHTS[np.argmax(scores)])
+
+    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, Array, RowData]:
+        check_is_fitted(self)
+        features = self._validate_features(X)
+        V = self._match_labels(y, self._check_targets)
+        with raise_input_errors():
+            check_consistent_length(features, V)
+        return features, V, {}
+
+    def _keep_vote_sample(self, *labels: Any) -> None:
+        """Nothing: the votes are counted, so that `votes_per_row_` need not be estimated."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean log-probability of a vote under ``predict(X)``: greater is better, at most 0.
+
+        It is the negative cross-entropy of the shares of the votes and the predictions; a row
+        counts as often as it has votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
+            Counts of votes; the columns of a data frame are matched by name.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each vote of a row counts in the mean.
+        """
+        features, V, _ = self._validate_new_rows(X, y)
+        predicted = self._predict(features)
+        n_votes = V.sum(axis=1)
+        if not n_votes.any():
+            raise InputError("There are no votes to score: every count of y is 0.")
+        weights = n_votes
+        if sample_weight is not None:
+            weights = n_votes * validate_sample_weight(sample_weight, V)
+        shares = V / positive_or_one(n_votes)[:, None]
+        smallest = np.log(self._smallest)
+        log_degrees_of_votes = np.maximum(log_degrees(predicted), smallest)
+        return weighted_mean(np.sum(shares * log_degrees_of_votes, axis=1), weights)
+
+    @wrap_output
+    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9) -> Bounds:
+        """Credible intervals for the degrees that ``enhance`` gives: quantiles of the posterior.
+
+        They have the nominal coverage if the model holds: see the class. With one vote per row they
+        depend on the prior of kappa.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
+            Counts of the votes of these rows; the columns of a data frame are matched by name.
+        coverage : float, default=0.9
+            Nominal coverage; above 0 and below 1.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n_samples, n_labels)
+            ``0 <= lower <= enhance(X, y) <= upper <= 1``; data frames if `set_output` asks for
+            them.
+        """
+        check_fraction("coverage", coverage)
+        features, V, _ = self._validate_new_rows(X, y)
+        return self._intervals(features, V, coverage)
+
+    @wrap_output
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Bounds:
+        """Credible intervals for the degrees of new rows without votes: quantiles of the prior.
+
+        They are for the degrees of the individual row, not for the mean of rows with its features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Nominal coverage; above 0 and below 1.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n_samples, n_labels)
+            ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
+        """
+        check_is_fitted(self)
+        check_fraction("coverage", coverage)
+        features = self._validate_features(X)
+        no_votes = np.zeros((features.shape[0], len(self.label_names_)))
+        return self._intervals(features, no_votes, coverage)
+
+    def vote_gain(self, X: Any, y: Any) -> Array:
+        """By how much one more vote is expected to reduce the variance of the degrees of each row.
+
+        The variance is that of the posterior, summed over the degrees of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like or data frame of shape (n_samples, n_labels)
+            Counts of the votes that these rows have; the columns of a data frame are matched by
+            name.
+
+        Returns
+        -------
+        gain : ndarray of shape (n_samples,)
+        """
+        features, V, _ = self._validate_new_rows(X, y)
+        gain = np.empty(len(V))
+        for rows, posterior in self._posteriors(self._row_priors(features), V):
+            gain[rows] = posterior.gain_of_a_vote()
+        return gain
+
+    def _intervals(self, X: Any, V: Array, coverage: float) -> Bounds:
+        lower = np.empty(V.shape, dtype=X.dtype)
+        upper = np.empty(V.shape, dtype=X.dtype)
+        for rows, posterior in self._posteriors(self._row_priors(X), V):
+            mean = posterior.mean()
+            bounds = posterior.interval(coverage)
+            # The mean of a skewed distribution may be no central value of it.
+            lower[rows] = np.minimum(bounds[0], mean)
+            upper[rows] = np.maximum(bounds[1], mean)
+        return lower, upper
+
+    def _predict(self, X: Any) -> Array:
+        priors = self._row_priors(X)
+        w = self.single_weight_
+        return w * priors.P + (1.0 - w) * priors.class_means()
+
+    def _enhance(self, X: Any, V: Array) -> Array:
+        return self._posterior_mean(self._row_priors(X), V)
+
+    def _row_priors(self, X: Any) -> _RowPriors:
+        P = linear_softmax(X, self.coef_.T, self.intercept_)
+        probabilities = linear_softmax(X, self.class_coef_.T, self.class_intercept_)
+        return _RowPriors(
+            clip_degrees(P, self._smallest),
+            clip_degrees(probabilities, self._smallest),
+            self.class_parameters_,
+        )
+
+    def _posterior_mean(self, priors: _RowPriors, V: Array) -> Array:
+        D = np.empty(V.shape)
+        for rows, posterior in self._posteriors(priors, V):
+            D[rows] = posterior.mean()
+        return D
+
+    def _posteriors(self, priors: _RowPriors, V: Array) -> Iterator[tuple[slice, DirichletMixture]]:
+        """The posteriors of rows, given their votes, a block of rows at a time."""
+        n_labels = V.shape[1]
+        concentrations = self.concentrations_[:, None]
+        log_single = np.log(self.single_weight_ * self.concentration_probabilities_)
+        n_components = len(concentrations) + n_labels
+        for rows in row_batches(len(V), n_components * n_labels):
+            P = priors.P[rows]
+            n = len(P)
+            log_weights = np.empty((n, n_components))
+            log_weights[:, :-n_labels] = log_single
+            log_weights[:, -n_labels:] = np.log(priors.class_probabilities[rows])
+            log_weights[:, -n_labels:] += np.log(max(1.0 - self.single_weight_, TINY))
+            parameters = np.empty((n, n_components, n_labels))
+            parameters[:, :-n_labels] = concentrations * P[:, None, :]
+            parameters[:, -n_labels:] = priors.classes
+            yield rows, DirichletMixture(log_weights, parameters).given(V[rows])
