@@ -71,18 +71,19 @@ class DirichletMixture:
     def interval(self, coverage: float) -> Bounds:
         """Central credible intervals of the degrees: quantiles of a mixture of Beta distributions.
 
-        Bisection, with an error of at most 1e-9.
+        Bisection, with an error of at most 1e-9; outwards, because degrees may be smaller than that.
         """
         lower = np.empty(self.parameters[:, 0].shape)
         upper = np.empty(lower.shape)
         tail = (1.0 - coverage) / 2.0
         for rows in row_batches(len(lower), self.parameters[0].size):
             part = DirichletMixture(self.log_weights[rows], self.parameters[rows])
-            lower[rows] = part._quantile(tail)
-            upper[rows] = part._quantile(1.0 - tail)
+            lower[rows], _ = part._bracket_quantile(tail)
+            _, upper[rows] = part._bracket_quantile(1.0 - tail)
         return lower, upper
 
-    def _quantile(self, level: float) -> Array:
+    def _bracket_quantile(self, level: float) -> Bounds:
+        """Values just below and just above the quantile of each degree."""
         used = self.weights > _NEGLIGIBLE
         row, component = np.nonzero(used)
         weights = self.weights[used][:, None]
@@ -97,7 +98,7 @@ class DirichletMixture:
             below = np.add.reduceat(weights * betainc(a, b, middle[row]), starts) < level * total
             low = np.where(below, middle, low)
             high = np.where(below, high, middle)
-        return (low + high) / 2.0
+        return low, high
 
     def covariance(self) -> Array:
         """Covariance of the degrees of each row, of shape (n_samples, n_labels, n_labels)."""
