@@ -7,6 +7,7 @@ _HIGHEST = {
     "canberra": float,
     "wave_hedges": float,
     "kl_divergence": lambda c: math.inf,
+    "cross_entropy": lambda c: math.inf,
     "euclidean": lambda c: math.sqrt(2),
     "squared_chi2": lambda c: 2.0,
     "squared_chord": lambda c: 2.0,

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from ldlearn.core import binarize
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import clip_degrees
-from ldlearn.core.targets import check_logical, check_some_degrees
+from ldlearn.core.targets import check_logical, check_some_degrees, split_votes
 from ldlearn.exceptions import InputError
 
 
@@ -147,3 +147,16 @@ def test_only_degrees_below_the_smallest_are_raised():
     np.testing.assert_allclose(
         clip_degrees(np.array([[0.75, 0.25, 0.0]]), smallest=0.25), [[0.6, 0.2, 0.2]]
     )
+
+
+def test_split_votes_halves_each_row_without_replacement():
+    counts = np.array([[4.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [3.0, 1.0, 1.0]])
+    splits = [split_votes(counts, np.random.default_rng(seed)) for seed in range(2000)]
+    for kept, held_out in splits[:20]:
+        np.testing.assert_array_equal(kept + held_out, counts)
+        assert min(kept.min(), held_out.min()) >= 0
+        np.testing.assert_array_equal(held_out.sum(axis=1), [3, 0, 0, 2])
+    # Of each label the same share is held out on average, with the hypergeometric variance.
+    drawn = np.array([held_out for _, held_out in splits])
+    np.testing.assert_allclose(drawn.mean(axis=0)[0], [2.0, 1.0, 0.0], atol=0.06)
+    np.testing.assert_allclose(drawn.var(axis=0)[0], [0.4, 0.4, 0.0], atol=0.05)

@@ -35,7 +35,8 @@ DISTANCES = [
     "qfd2",
     "cjs",
 ]
-SYMMETRIC = [name for name in METRICS if name not in ("kl_divergence", "error_probability")]
+ASYMMETRIC = ("kl_divergence", "cross_entropy", "error_probability")
+SYMMETRIC = [name for name in METRICS if name not in ASYMMETRIC]
 ORDER_FREE = [name for name, metric in METRICS.items() if not metric.ordinal_only]
 NO_TOP_LABEL = [name for name in ORDER_FREE if name not in ("zero_one_loss", "error_probability")]
 
@@ -94,6 +95,7 @@ def test_identities_and_inequalities(pair):
         (v["clark"] ** 2, v["canberra"]),
         (v["canberra"], math.sqrt(c) * v["clark"]),
         (l1**2 / 2, v["kl_divergence"]),  # Pinsker
+        (v["kl_divergence"], v["cross_entropy"]),
         (v["squared_chi2"], l1),
         (v["canberra"], v["wave_hedges"]),
         (v["wave_hedges"], 2 * v["canberra"]),

@@ -18,6 +18,7 @@ BY_HAND = {
     "clark": math.sqrt(1 / 9 + 1 / 49 + 1),
     "canberra": 1 / 3 + 1 / 7 + 1,
     "kl_divergence": 0.6 * math.log(2) + 0.4 * math.log(4 / 3),
+    "cross_entropy": -math.log(0.3),
     "cosine": 0.30 / math.sqrt(0.52 * 0.34),
     "intersection": 0.6,
     "euclidean": math.sqrt(0.26),
@@ -97,6 +98,7 @@ def metrics_by_loops(d, p):
         "clark": math.sqrt(sum(ratio((x - y) ** 2, (x + y) ** 2) for x, y in pairs)),
         "canberra": sum(ratio(abs(x - y), x + y) for x, y in pairs),
         "kl_divergence": divergence,
+        "cross_entropy": divergence - sum(x * math.log(x) for x in d if x > 0),
         "cosine": sum(x * y for x, y in pairs)
         / math.sqrt(sum(x * x for x in d))
         / math.sqrt(sum(y * y for y in p)),

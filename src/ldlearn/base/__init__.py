@@ -14,6 +14,7 @@ from ldlearn.base.parameters import (
     RandomState,
     estimator_dataclass,
 )
+from ldlearn.base.vote_counts import VoteCountMixin
 
 __all__ = [
     "KINDS",
@@ -31,5 +32,6 @@ __all__ = [
     "Positive",
     "PositiveInt",
     "RandomState",
+    "VoteCountMixin",
     "estimator_dataclass",
 ]

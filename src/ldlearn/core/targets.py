@@ -292,6 +292,38 @@ def check_counts(counts: Any, nan: str) -> Array:
     return votes
 
 
+def split_votes(counts: Array, random_state: np.random.Generator) -> tuple[Array, Array]:
+    """Split the votes of each row into two halves, drawn without replacement.
+
+    Of an odd number of votes the first half has one more, so that a row with one vote keeps it.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_samples, n_labels)
+        Whole numbers.
+    random_state : numpy.random.Generator
+
+    Returns
+    -------
+    kept, held_out : ndarray of shape (n_samples, n_labels)
+
+    Examples
+    --------
+    >>> kept, held_out = split_votes(np.array([[3.0, 2.0], [1.0, 0.0]]), np.random.default_rng(0))
+    >>> kept.sum(axis=1), held_out.sum(axis=1)
+    (array([3., 1.]), array([2., 0.]))
+    """
+    remaining = counts.astype(np.int64)
+    missing = remaining.sum(axis=1) // 2
+    held_out = np.zeros_like(remaining)
+    others = remaining.sum(axis=1)
+    for label, votes in enumerate(remaining.T):
+        others = others - votes
+        held_out[:, label] = random_state.hypergeometric(votes, others, missing)
+        missing = missing - held_out[:, label]
+    return counts - held_out, held_out.astype(counts.dtype)
+
+
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     """Validate true degrees of some rows; the rows whose degrees are unknown contain NaN."""
     order = label_order(degrees, names)

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities, JointModel, NonNegative, estimator_dataclass
-from ldlearn.base.errors import raise_input_errors
-from ldlearn.base.kinds import weighted_mean
+from ldlearn.base import Capabilities, JointModel, NonNegative, VoteCountMixin, estimator_dataclass
 from ldlearn.base.output import wrap_output
-from ldlearn.base.row_data import RowData, validate_sample_weight
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import (
     TINY,
@@ -19,13 +16,9 @@ from ldlearn.core.simplex import (
     Indices,
     SampleWeight,
     clip_degrees,
-    log_degrees,
-    positive_or_one,
     row_weights,
     softmax,
 )
-from ldlearn.core.targets import check_counts
-from ldlearn.exceptions import InputError
 from ldlearn.joint.cross_fitting import CrossFitting
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import Fold, validation_folds
@@ -84,7 +77,7 @@ class _RowPriors:
 
 
 @estimator_dataclass
-class CountLDL(JointModel):
+class CountLDL(VoteCountMixin, JointModel):
     r"""Label distributions from counts of a few votes per row, and from features.
 
     Assumes that the votes of a row are independent draws from its own label distribution, and that
@@ -178,7 +171,6 @@ class CountLDL(JointModel):
         "concentrations_": "float (n_concentrations)",
         "concentration_probabilities_": "float (n_concentrations)",
         "gamma_": "float",
-        "_smallest": "float",
     }
 
     _test_params = ({}, {"gamma": 1.0})
@@ -188,12 +180,7 @@ class CountLDL(JointModel):
     def __sklearn_tags__(self) -> Capabilities:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.counts = True
         return tags
-
-    def _check_targets(self, y: Any) -> Array:
-        name = type(self).__name__
-        return check_counts(y, f"{name} needs every label counted; write 0 where it got no votes.")
 
     def _fit(
         self,
@@ -202,15 +189,9 @@ class CountLDL(JointModel):
         sample_weight: SampleWeight | None = None,
         groups: Indices | None = None,
     ) -> None:
-        n_votes = V.sum(axis=1)
-        voted = n_votes > 0
+        self._count_votes(V, sample_weight)
+        voted = V.any(axis=1)
         weights = row_weights(V, sample_weight)[voted]
-        if not voted.any():
-            raise InputError("There are no votes: every count of y is 0.")
-        total = float(weights @ n_votes[voted])
-        self.votes_per_row_ = total / float(weights.sum())
-        # No degree is taken to be nearer to 0 than so many votes can show.
-        self._smallest = 0.5 / (total + 1.0)
         D = np.empty(V.shape)
         D[voted] = self._fit_voted(
             X if voted.all() else X[voted],
@@ -313,44 +294,6 @@ class CountLDL(JointModel):
                 of_first = np.sum(shares * np.log(w * priors.P + (1.0 - w) * means), axis=1)
                 scores[position] += weights[test] @ (of_all - of_first)
         self.single_weight_ = float(_WEIGHTS[np.argmax(scores)])
-
-    def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, Array, RowData]:
-        check_is_fitted(self)
-        features = self._validate_features(X)
-        V = self._match_labels(y, self._check_targets)
-        with raise_input_errors():
-            check_consistent_length(features, V)
-        return features, V, {}
-
-    def _keep_vote_sample(self, *labels: Any) -> None:
-        """Nothing: the votes are counted, so that `votes_per_row_` need not be estimated."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean log-probability of a vote under ``predict(X)``: greater is better, at most 0.
-
-        It is the negative cross-entropy of the shares of the votes and the predictions; a row
-        counts as often as it has votes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Counts of votes; the columns of a data frame are matched by name.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each vote of a row counts in the mean.
-        """
-        features, V, _ = self._validate_new_rows(X, y)
-        predicted = self._predict(features)
-        n_votes = V.sum(axis=1)
-        if not n_votes.any():
-            raise InputError("There are no votes to score: every count of y is 0.")
-        weights = n_votes
-        if sample_weight is not None:
-            weights = n_votes * validate_sample_weight(sample_weight, V)
-        shares = V / positive_or_one(n_votes)[:, None]
-        smallest = np.log(self._smallest)
-        log_degrees_of_votes = np.maximum(log_degrees(predicted), smallest)
-        return weighted_mean(np.sum(shares * log_degrees_of_votes, axis=1), weights)
 
     @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9) -> Bounds:

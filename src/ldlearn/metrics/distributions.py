@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import kl_div, rel_entr
+from scipy.special import kl_div, rel_entr, xlogy
 
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
@@ -156,10 +156,55 @@ def kl_divergence(
     inf
     """
     D, P = check_distribution_pair(D_true, D_pred, convention, clipped_by_pyldl=True)
-    if not 0 <= eps < math.inf:
-        raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
+    _check_eps(eps)
     # rel_entr uses 0 ln 0 = 0, so that only the prediction needs a lower limit.
     return mean_or_rows(_sum_rows(rel_entr(D, np.maximum(P, eps))), per_row)
+
+
+def cross_entropy(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    eps: float = EPS,
+    per_row: bool = False,
+) -> MetricValue:
+    """Cross-entropy: mean negative log-probability of a vote drawn from the truth, in nats.
+
+    For a row: ``-sum_j d_j ln(p_j)``, the Kullback-Leibler divergence plus the entropy of d.
+    Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    eps : float
+        Predictions below it are raised to it; see `kl_divergence`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import cross_entropy
+    >>> cross_entropy([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])  # ln 4
+    1.3862...
+    """
+    D, P = check_distribution_pair(D_true, D_pred, convention)
+    _check_eps(eps)
+    # xlogy uses 0 ln 0 = 0; adding 0 turns -0.0 into 0.0.
+    return mean_or_rows(0.0 - _sum_rows(xlogy(D, np.maximum(P, eps))), per_row)
+
+
+def _check_eps(eps: float) -> None:
+    if not 0 <= eps < math.inf:
+        raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
 
 
 def cosine(

@@ -74,6 +74,7 @@ _TABLE = (
     Metric(
         distributions.intersection, "Intersection", "sum_j min(d_j, p_j)", greater_is_better=True
     ),
+    Metric(distributions.cross_entropy, "Cross-entropy", "-sum_j d_j ln(p_j)"),
     Metric(distributions.euclidean, "Euclidean", "|d - p|_2"),
     Metric(distributions.sorensen, "Sørensen", "sum_j |d_j - p_j| / sum_j (d_j + p_j)"),
     Metric(distributions.squared_chi2, "Squared χ²", "sum_j (d_j - p_j)^2 / (d_j + p_j)"),

@@ -71,7 +71,7 @@ class DirichletMixture:
     def interval(self, coverage: float) -> Bounds:
         """Central credible intervals of the degrees: quantiles of a mixture of Beta distributions.
 
-        Bisection, with an error of at most 1e-9; outwards, because degrees may be smaller than that.
+        Bisection, with an error of at most 1e-9, is rounded outwards: degrees may be smaller.
         """
         lower = np.empty(self.parameters[:, 0].shape)
         upper = np.empty(lower.shape)
