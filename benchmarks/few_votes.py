@@ -27,7 +27,7 @@ from scipy.io import loadmat
 
 from ldlearn import DLDL, SABFGS, CountLDL, VoteLDL
 from ldlearn.core import votes_to_degrees
-from ldlearn.datasets import load_vader_tweets, load_uk_budget_shares
+from ldlearn.datasets import load_uk_budget_shares, load_vader_tweets
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
