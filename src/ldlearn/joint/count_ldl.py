@@ -93,7 +93,7 @@ class CountLDL(VoteCountMixin, JointModel):
 
     a *single distribution* around the prediction p, or one of as many *classes* as there are
     labels. Its votes v then give the posterior, another mixture of Dirichlet distributions. The
-    recovery is its mean, the prediction is that of the prior.
+    recovery is its mean; the prediction, also for rows without votes, is p(x).
 
     1. W minimises the cross-entropy of the votes plus :math:`\gamma |W|_F^2`.
     2. :math:`\kappa` is integrated over, on a grid from 1/8 to 128. Its prior is lognormal with
@@ -146,7 +146,10 @@ class CountLDL(VoteCountMixin, JointModel):
     different numbers of votes. 0/1 labels are taken as one vote for each positive label.
 
     With one vote per row the data cannot tell how much rows with the same features differ: all
-    values of kappa have the same likelihood. The degrees then depend on the prior of kappa.
+    values of kappa have the same likelihood. The degrees then depend on the prior of kappa, and are
+    too even if raters mostly agree. A second vote for some of the rows is enough to learn kappa.
+
+    The mean of the prior is no better a prediction than p(x) (`benchmarks/few_votes.py`).
 
     Examples
     --------
@@ -369,20 +372,20 @@ class CountLDL(VoteCountMixin, JointModel):
         lower = np.empty(V.shape, dtype=X.dtype)
         upper = np.empty(V.shape, dtype=X.dtype)
         for rows, posterior in self._posteriors(self._row_priors(X), V):
-            mean = posterior.mean()
-            bounds = posterior.interval(coverage)
-            # The mean of a skewed distribution may be no central value of it.
-            lower[rows] = np.minimum(bounds[0], mean)
-            upper[rows] = np.maximum(bounds[1], mean)
-        return lower, upper
+            lower[rows], upper[rows] = posterior.interval(coverage)
+        # The mean of a skewed distribution may be no central value of it.
+        D = self._enhance(X, V).astype(X.dtype, copy=False)
+        return np.minimum(lower, D), np.maximum(upper, D)
 
     def _predict(self, X: Any) -> Array:
-        priors = self._row_priors(X)
-        w = self.single_weight_
-        return w * priors.P + (1.0 - w) * priors.class_means()
+        return linear_softmax(X, self.coef_.T, self.intercept_)
 
     def _enhance(self, X: Any, V: Array) -> Array:
-        return self._posterior_mean(self._row_priors(X), V)
+        D = self._posterior_mean(self._row_priors(X), V)
+        unvoted = ~V.any(axis=1)
+        if unvoted.any():
+            D[unvoted] = self._predict(X[unvoted])
+        return D
 
     def _row_priors(self, X: Any) -> _RowPriors:
         P = linear_softmax(X, self.coef_.T, self.intercept_)
