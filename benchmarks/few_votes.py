@@ -9,6 +9,8 @@ arrays X and counts. At most 1,500 rows are used, features are standardised.
 K votes of each row are drawn from its votes without replacement, or from its degrees where a data
 set has no counts. "A" and "B" are `CountLDL` with the weight of its single distribution fixed at 1
 and at 0. Degrees are raised to 0.001 before logarithms are taken.
+
+Further tables compare predictions of 40 % of the rows by models fitted on the other rows.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.io import loadmat
 
-from ldlearn import DLDL, SABFGS, CountLDL, VoteLDL
+from ldlearn import DLDL, MLPLDL, SABFGS, CountLDL, VoteLDL, VoteShares
 from ldlearn.core import votes_to_degrees
 from ldlearn.datasets import load_uk_budget_shares, load_vader_tweets
 
@@ -99,6 +102,43 @@ def learner_on_shares(X: np.ndarray, V: np.ndarray) -> np.ndarray:
     return SABFGS().fit(X, shares, sample_weight=weights).predict(X)
 
 
+Matrix = np.ndarray
+
+
+def prior_mean(X: Matrix, V: Matrix, X_new: Matrix) -> Matrix:
+    """The mean of the prior of new rows, which `CountLDL` could predict instead of p(x)."""
+    model = CountLDL().fit(X, V)
+    priors = model._row_priors(X_new)
+    w = model.single_weight_
+    return w * priors.P + (1.0 - w) * priors.class_means()
+
+
+def learner_on_posterior(learner: Any) -> Callable[[Matrix, Matrix, Matrix], Matrix]:
+    """Predictions of a learner that is fitted on the degrees that `CountLDL` recovers."""
+
+    def predict(X: Matrix, V: Matrix, X_new: Matrix) -> Matrix:
+        return learner().fit(X, recover(CountLDL(), X, V)).predict(X_new)
+
+    return predict
+
+
+def learner_on_votes(learner: Any) -> Callable[[Matrix, Matrix, Matrix], Matrix]:
+    def predict(X: Matrix, V: Matrix, X_new: Matrix) -> Matrix:
+        shares, weights = votes_to_degrees(V)
+        return learner().fit(X, shares, sample_weight=weights).predict(X_new)
+
+    return predict
+
+
+PREDICTORS: dict[str, Callable[[Matrix, Matrix, Matrix], Matrix]] = {
+    "mean of the votes": lambda X, V, X_new: VoteShares().fit(X, V).predict(X_new),
+    "CountLDL()": lambda X, V, X_new: CountLDL().fit(X, V).predict(X_new),
+    "mean of its prior": prior_mean,
+    "SABFGS on its degrees": learner_on_posterior(SABFGS),
+    "MLPLDL on its degrees": learner_on_posterior(MLPLDL),
+    "SABFGS on shares": learner_on_votes(SABFGS),
+    "MLPLDL on shares": learner_on_votes(MLPLDL),
+}
 METHODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     RAW: raw_shares,
     'DLDL(zeros="less")': lambda X, V: recover(DLDL(zeros="less"), X, V > 0),
@@ -114,44 +154,75 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-def measure(
-    name: str,
-    data: tuple[np.ndarray, np.ndarray, bool],
-    n_votes: int,
-    seed: int,
-    max_rows: int,
-    methods: list[str],
-) -> dict[tuple[str, int, str], list[float]]:
-    """The metrics of every method on one draw of votes."""
-    X, values, are_counts = data
-    rng = np.random.default_rng([seed, n_votes])
-    enough = np.flatnonzero(values.sum(axis=1) > (n_votes if are_counts else 0))
-    rows = np.sort(rng.permutation(enough)[:max_rows])
-    X = X[rows].astype(float)
-    deviation = X.std(axis=0)
-    X = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    values = values[rows].astype(float)
-    truth = values / values.sum(axis=1, keepdims=True)
-    given, others = draw_votes(values, are_counts, n_votes, rng)
-    found = {}
-    for method in methods:
+class Draw:
+    """Some rows of a data set, with the votes that methods are given and the shares of the others.
+
+    Features are standardised.
+    """
+
+    def __init__(
+        self, data: tuple[Matrix, Matrix, bool], n_votes: int, seed: int, max_rows: int
+    ) -> None:
+        X, values, are_counts = data
+        rng = np.random.default_rng([seed, n_votes])
+        enough = np.flatnonzero(values.sum(axis=1) > (n_votes if are_counts else 0))
+        rows = np.sort(rng.permutation(enough)[:max_rows])
+        X = X[rows].astype(float)
+        deviation = X.std(axis=0)
+        self.X = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        values = values[rows].astype(float)
+        self.truth = values / values.sum(axis=1, keepdims=True)
+        self.votes, self.others = draw_votes(values, are_counts, n_votes, rng)
+        self.order = rng.permutation(len(rows))
+
+    def score(self, method: Callable[[], Matrix], rows: Any = slice(None)) -> list[float]:
+        """The metrics of the degrees of some rows, and the CPU time they take."""
         start = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            D = METHODS[method](X, given)
+            D = method()
         seconds = time.process_time() - start
+        truth = self.truth[rows]
         intersection = np.minimum(truth, D).sum(axis=1).mean()
         log_degrees = np.log(np.maximum(D, SMALLEST))
         log_truth = np.log(np.maximum(truth, SMALLEST))
         divergence = np.sum(truth * (log_truth - log_degrees), axis=1).mean()
-        cross_entropy = -np.sum(others * log_degrees, axis=1).mean()
-        scores = [intersection, divergence, cross_entropy, seconds]
-        found[name, n_votes, method] = list(map(float, scores))
+        cross_entropy = -np.sum(self.others[rows] * log_degrees, axis=1).mean()
+        return [float(intersection), float(divergence), float(cross_entropy), seconds]
+
+
+Scores = dict[tuple[str, int, str], list[float]]
+
+
+def score_recovery(name: str, n_votes: int, draw: Draw, methods: list[str]) -> Scores:
+    found = {}
+    for method in methods:
+        recovered = partial(METHODS[method], draw.X, draw.votes)
+        found[name, n_votes, method] = draw.score(recovered)
     return found
 
 
+def score_prediction(name: str, n_votes: int, draw: Draw, methods: list[str]) -> Scores:
+    n = int(0.6 * len(draw.X))
+    train, test = np.split(draw.order, [n])
+    found = {}
+    for method in methods:
+        predicted = partial(PREDICTORS[method], draw.X[train], draw.votes[train], draw.X[test])
+        found[name, n_votes, method] = draw.score(predicted, test)
+    return found
+
+
+def measure(
+    name: str, data: tuple[Matrix, Matrix, bool], n_votes: int, seed: int, given: Any
+) -> tuple[Scores, Scores]:
+    """The metrics of recovery and of prediction of every method on one draw of votes."""
+    draw = Draw(data, n_votes, seed, given.rows)
+    recovery = score_recovery(name, n_votes, draw, given.methods)
+    return recovery, score_prediction(name, n_votes, draw, given.predictors)
+
+
 def print_tables(
-    found: dict[tuple[str, int, str], np.ndarray], names: list[str], votes: list[int]
+    found: dict[tuple[str, int, str], Matrix], names: list[str], votes: list[int]
 ) -> None:
     methods = list(dict.fromkeys(method for *_, method in found))
     for position, metric in enumerate(METRICS):
@@ -183,20 +254,23 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--votes", type=int, nargs="+", default=[1, 2, 3, 5])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--predictors", nargs="*", default=list(PREDICTORS), choices=PREDICTORS)
     given = parser.parse_args()
     sets = load_sets(given.paths)
     cells = []
     for seed in range(given.seeds):
         for name, data in sets.items():
             for n in given.votes:
-                cell = (name, data, n, seed, given.rows, given.methods)
-                cells.append(delayed(measure)(*cell))
-    found: dict[tuple[str, int, str], list[list[float]]] = {}
-    for result in Parallel(n_jobs=2, verbose=0)(cells):
-        for key, scores in result.items():
-            found.setdefault(key, []).append(scores)
-    means = {key: np.mean(scores, axis=0) for key, scores in found.items()}
-    print_tables(means, list(sets), given.votes)
+                cells.append(delayed(measure)(name, data, n, seed, given))
+    results = Parallel(n_jobs=2, verbose=0)(cells)
+    for title, scores in zip(("Recovery", "Prediction"), zip(*results, strict=True), strict=True):
+        print(f"\n# {title}")
+        found: dict[tuple[str, int, str], list[list[float]]] = {}
+        for result in scores:
+            for key, values in result.items():
+                found.setdefault(key, []).append(values)
+        means = {key: np.mean(values, axis=0) for key, values in found.items()}
+        print_tables(means, list(sets), given.votes)
     return 0
 
 

@@ -32,4 +32,4 @@ def test_rows_without_votes_get_the_prediction(fitted):
     for found, expected in zip((lower, upper), model.predict_interval(X[[1, 4]]), strict=True):
         np.testing.assert_allclose(found[[1, 4]], expected, rtol=1e-12)
     assert (lower <= D).all()
-    assert (D <= upper).all()
+    assert (upper >= D).all()
