@@ -12,7 +12,7 @@ from ldlearn.core.simplex import Array, softmax
 
 Bounds = tuple[Array, Array]
 _BISECTIONS = 30
-_NEGLIGIBLE = 1e-4  # weight of a component that moves no quantile
+_NEGLIGIBLE = 2e-3  # weight, relative to the tail, of a component that moves no quantile
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class DirichletMixture:
 
     def _bracket_quantile(self, level: float) -> Bounds:
         """Values just below and just above the quantile of each degree."""
-        used = self.weights > _NEGLIGIBLE
+        tail = min(level, 1.0 - level)
+        used = self.weights > _NEGLIGIBLE * tail
         row, component = np.nonzero(used)
         weights = self.weights[used][:, None]
         a = self.parameters[row, component]
