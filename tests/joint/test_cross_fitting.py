@@ -32,7 +32,9 @@ def generic_fit(X, T, weights, gamma):
         gradient = np.concatenate([(X.T @ residuals + 2 * gamma * W).ravel(), residuals.sum(axis=0)])
         return -weights @ np.sum(T * np.log(P), axis=1) + gamma * np.sum(W**2), gradient
 
-    best = minimize(loss, np.zeros((m + 1) * c), jac=True, method="BFGS", options={"gtol": 1e-8})
+    options = {"ftol": 1e-15, "gtol": 1e-8, "maxiter": 1000}
+    start = np.zeros((m + 1) * c)
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return best.x[: m * c].reshape(m, c), best.x[m * c :]
 
 
@@ -167,3 +169,9 @@ def test_the_penalty_with_the_greatest_score_is_selected():
     deviations = X - np.average(X, axis=0, weights=weights)
     variances = np.average(deviations**2, axis=0, weights=weights)
     assert most == pytest.approx(0.1 * 0.03 * variances.sum())
+
+
+def test_constant_features_are_not_used():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(3, [0.5, 0.3, 0.2], size=60)
+    assert np.isinf(select(np.ones((60, 2)), counts))

@@ -41,9 +41,13 @@ class CrossFitting:
     def select_gamma(self, T: Array, folds: list[Fold], score: _Score) -> float:
         """The penalty with the greatest score of held-out rows.
 
-        It is infinite if predictions without features are as good, or if there are no folds.
+        It is infinite if predictions without features are as good, if there are no folds, and if
+        all features are constant.
         """
-        gammas = np.multiply(_RATIOS, default_gamma(self._features, warn=True))
+        default = default_gamma(self._features, warn=True)
+        if default == 0.0:
+            return np.inf
+        gammas = np.multiply(_RATIOS, default)
         parts = [self._features.subset(fold.train) for fold in folds]
         fits: list[SoftmaxFit | None] = [None] * len(folds)
         scores = np.zeros(len(gammas))
