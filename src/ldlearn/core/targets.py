@@ -289,6 +289,10 @@ def check_counts(counts: Any, nan: str) -> Array:
     negative = (votes < 0).any(axis=1)
     if negative.any():
         raise InputError(f"Votes must not be negative, but they are in {describe_rows(negative)}.")
+    with np.errstate(over="ignore"):
+        total = votes.sum()
+    if not np.isfinite(total):
+        raise InputError("The sum of all votes is too large to compute with; correct the counts.")
     return votes
 
 
