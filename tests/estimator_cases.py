@@ -13,6 +13,7 @@ from ldlearn.base import LabelEstimator
 from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.testing import make_problem as make_problem
+from ldlearn.testing import make_targets as make_targets
 
 
 def instances(kind: str | None = None) -> list[LabelEstimator]:
@@ -49,10 +50,6 @@ def tweets(n: int = 120) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     data = load_vader_tweets()
     X, D = np.asarray(data.X[:n], dtype=float), np.asarray(data.D[:n])
     return (X - X.mean(axis=0)) / X.std(axis=0), D, binarize(D)
-
-
-def targets(estimator: LabelEstimator, D: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    return D if estimator.kind == "learner" else Y
 
 
 def valid_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from estimator_cases import case_id, instances, targets
+from estimator_cases import case_id, instances, make_targets
 from sklearn.base import clone
 
 from ldlearn.base import LabelEstimator
@@ -41,7 +41,7 @@ def golden_result(estimator: LabelEstimator) -> dict[str, list[list[float]]]:
     X = 5.0 * X / np.abs(X).max()
     if "random_state" in estimator.get_params():
         estimator.set_params(random_state=0)
-    estimator.fit(X[:80], targets(estimator, D[:80], binarize(D[:80])))
+    estimator.fit(X[:80], make_targets(estimator, D[:80], binarize(D[:80])))
     found = {}
     if hasattr(estimator, "label_distributions_"):
         found["recovered"] = estimator.label_distributions_[:ROWS]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from estimator_cases import case_id, instances, make_problem, targets
+from estimator_cases import case_id, instances, make_problem, make_targets
 from example_tables import LABELS, make_table, parts_of, with_text
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -241,7 +241,7 @@ def sound_models(folder: Path) -> dict[str, ModelFile]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for estimator in instances():
-            add(case_id(estimator), estimator.fit(X, targets(estimator, D, Y)))
+            add(case_id(estimator), estimator.fit(X, make_targets(estimator, D, Y)))
         for feature_map in maps:
             last = feature_map.steps[-1][1] if hasattr(feature_map, "steps") else feature_map
             add(f"{type(last).__name__} and DLDL", DLDL(**exact, feature_map=feature_map).fit(X, Y))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimator_cases import case_id, instances, make_problem, solved_exactly, targets, tweets
+from estimator_cases import case_id, instances, make_problem, make_targets, solved_exactly, tweets
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.feature_selection import SelectFromModel
@@ -72,7 +72,7 @@ def test_baseline_uses_no_feature(estimator):
 @ALL
 def test_targets_with_a_name_twice_are_rejected(estimator):
     X, D, Y = make_problem()
-    frame = pd.DataFrame(targets(estimator, D, Y), columns=["a", "a", "b", "c", "d"])
+    frame = pd.DataFrame(make_targets(estimator, D, Y), columns=["a", "a", "b", "c", "d"])
     with pytest.raises(InputError, match="called 'a'"):
         clone(estimator).fit(X, frame)
 
@@ -134,11 +134,11 @@ def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
         warnings.simplefilter(
             "ignore"
         )  # some defaults warn about early stopping or collapse on so few rows
-        straight = outputs(clone(model).fit(X, targets(model, D, Y)), X)
+        straight = outputs(clone(model).fit(X, make_targets(model, D, Y)), X)
         if not (get_tags(model).order_invariant or get_tags(model).label_invariant):
             return
         shuffled = outputs(
-            clone(model).fit(X[rows], targets(model, D, Y)[rows][:, labels]), X[rows]
+            clone(model).fit(X[rows], make_targets(model, D, Y)[rows][:, labels]), X[rows]
         )
     for P, Q in zip(straight, shuffled, strict=True):
         np.testing.assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=DEPENDS)
@@ -151,7 +151,7 @@ def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
 def test_features_with_overflowing_squares_raise(estimator):
     X, D, Y = make_problem()
     with pytest.raises(InputError, match=r"X holds \d.*e\+200, too large to compute with"):
-        clone(estimator).fit(X * 1e200, targets(estimator, D, Y))
+        clone(estimator).fit(X * 1e200, make_targets(estimator, D, Y))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -172,7 +172,7 @@ REPEATING += [
 @pytest.mark.parametrize("estimator", REPEATING, ids=case_id)
 def test_sample_weights_equal_repeated_rows(estimator):
     X, D, Y = make_problem()
-    T = targets(estimator, D, Y)
+    T = make_targets(estimator, D, Y)
     counts = np.arange(len(X)) % 3  # 0, 1 or 2 times
     weighted = solved_exactly(estimator).fit(X, T, sample_weight=counts)
     repeated = solved_exactly(estimator).fit(

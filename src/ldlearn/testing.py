@@ -116,6 +116,15 @@ def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[Ar
     return X, D, (D > 0.08).astype(int)
 
 
+def make_targets(estimator: LabelEstimator, D: Array, Y: Array) -> Array:
+    """Distributions for learners, else 0/1 labels, or up to five votes for positive labels."""
+    if estimator.kind == "learner":
+        return D
+    if estimator.__sklearn_tags__().counts:
+        return Y * np.maximum(np.ceil(5.0 * D), 1.0)
+    return Y
+
+
 def outputs(model: Any, X: Any) -> list[Array]:
     """Recovered and predicted distributions, as far as a fitted model has them."""
     found = []
@@ -147,7 +156,7 @@ class Case:
 
     def targets(self, D: Array, Y: Array) -> Array:
         """What the kind of estimator is fitted on."""
-        return D if self.estimator.kind == "learner" else Y
+        return make_targets(self.estimator, D, Y)
 
     def fit(self, X: Any, T: Any, **row_data: Any) -> Any:
         """A fitted copy."""

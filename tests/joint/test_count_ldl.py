@@ -305,8 +305,9 @@ def test_score_is_the_mean_log_probability_of_a_vote(fitted):
     expected = np.sum(some * np.log(model.predict(X))) / some.sum()
     assert model.score(X, some) == pytest.approx(expected)
     weights = np.arange(120) % 3
-    weighted = weights @ (some * np.log(model.predict(X))).sum(axis=1) / (weights @ some.sum(axis=1))
-    assert model.score(X, some, sample_weight=weights) == pytest.approx(weighted)
+    of_rows = np.sum(some * np.log(model.predict(X)), axis=1)
+    expected = weights @ of_rows / (weights @ some.sum(axis=1))
+    assert model.score(X, some, sample_weight=weights) == pytest.approx(expected)
 
 
 BAD_COUNTS = {

@@ -29,7 +29,9 @@ def generic_fit(X, T, weights, gamma):
         W = theta[: m * c].reshape(m, c)
         P = softmax(X @ W + theta[m * c :])
         residuals = weights[:, None] * (P - T)
-        gradient = np.concatenate([(X.T @ residuals + 2 * gamma * W).ravel(), residuals.sum(axis=0)])
+        gradient = np.concatenate(
+            [(X.T @ residuals + 2 * gamma * W).ravel(), residuals.sum(axis=0)]
+        )
         return -weights @ np.sum(T * np.log(P), axis=1) + gamma * np.sum(W**2), gradient
 
     options = {"ftol": 1e-15, "gtol": 1e-8, "maxiter": 1000}
@@ -47,7 +49,9 @@ def test_held_out_rows_are_predicted_as_by_a_generic_solver(m):
     start = fitting.fit(T, 0.7)
     fit = fitting.fit_part(np.flatnonzero(train), T[train], 0.7, start)
     W, b = generic_fit(X[train], T[train], weights[train], 0.7)
-    np.testing.assert_allclose(fitting.predict(fit, held_out), softmax(X[~train] @ W + b), atol=1e-5)
+    np.testing.assert_allclose(
+        fitting.predict(fit, held_out), softmax(X[~train] @ W + b), atol=1e-5
+    )
 
 
 def test_all_rows_with_coefficients_of_the_features_as_given():

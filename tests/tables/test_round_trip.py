@@ -8,7 +8,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-from estimator_cases import case_id, instances, make_problem, targets
+from estimator_cases import case_id, instances, make_problem, make_targets
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
@@ -53,7 +53,7 @@ def fitted(estimator):
     X, D, Y = make_problem()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return estimator.fit(X, targets(estimator, D, Y)), X
+        return estimator.fit(X, make_targets(estimator, D, Y)), X
 
 
 @pytest.mark.parametrize("estimator", instances(), ids=case_id)
@@ -66,7 +66,7 @@ def test_model_file_restores_estimator_exactly(estimator, tmp_path):
         np.testing.assert_array_equal(model.predict(X), again.predict(X))
     if hasattr(model, "enhance"):
         _, D, Y = make_problem()
-        known = targets(model, D, Y)
+        known = make_targets(model, D, Y)
         np.testing.assert_array_equal(model.enhance(X, known), again.enhance(X, known))
 
 
