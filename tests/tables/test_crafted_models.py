@@ -60,6 +60,17 @@ def crafted_files(models):
         for name, shape in zip(names, shapes, strict=True):
             state[name] = {"array": model.add_array(np.empty(shape))}
 
+    def many_concentrations(state, model):
+        model.resize(("n_labels", 5), 700)
+        (length,) = (pair for pair in model.free_lengths() if "concentrations" in pair[0])
+        model.resize(length, 60_000)
+
+    def concentrations_without_probabilities(state, model):
+        state["concentrations_"] = {"array": model.add_array(np.ones(3))}
+
+    def negative_classes(state, model):
+        state["class_parameters_"] = {"array": model.add_array(-np.ones((5, 5)))}
+
     def many_matrices(state, model):
         n = 100_000
         parts = (np.ones(n), np.arange(n, dtype="i4"), np.array([0, n], "i4"))
@@ -143,6 +154,11 @@ def crafted_files(models):
         "10,000 classifiers": edit("FromClassifier-0", many_classifiers),
         "6,000 steps": edit("RBFSampler and DLDL", many_steps),
         "networks without units": edit("MLPLDL", networks_without_units),
+        "60,000 concentrations of 700 labels": edit("CountLDL-0", many_concentrations),
+        "concentrations without probabilities": edit(
+            "CountLDL-0", concentrations_without_probabilities
+        ),
+        "negative parameters of classes": edit("CountLDL-0", negative_classes),
         "a very wide matrix": with_state("AAKNN-0", _rows={"csr": [0, 0, 0], "shape": [2, 10**12]}),
         "10,000 labels of a support vector machine": with_state(
             "PTSVM", label_names_={"names": [f"l{k}" for k in range(10_000)]}

@@ -171,8 +171,8 @@ class CountLDL(VoteCountMixin, JointModel):
         "class_intercept_": "float (n_labels)",
         "class_parameters_": "float (n_labels, n_labels)",
         "single_weight_": "float",
-        "concentrations_": "float (n_concentrations)",
-        "concentration_probabilities_": "float (n_concentrations)",
+        "concentrations_": "float (n_concentrations at most 64)",
+        "concentration_probabilities_": "float (n_concentrations at most 64)",
         "gamma_": "float",
     }
 

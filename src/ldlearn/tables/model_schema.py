@@ -5,7 +5,8 @@ added. A type is a scalar (bool, int, float, str, None), an array with its shape
 (``"float (n_labels, n_features)"``, ``"csr (...)"``, ``"names (n_labels)"`` for texts),
 ``"list of TYPE"``, ``"dict of TYPE"``, the name of a class or of a record of this file, or several
 of these between bars. ``"size NAME"`` is an integer that is a size. Sizes of the same name agree
-within an object. ``"any"`` is whatever a file may hold.
+within an object; ``"NAME at most 64"`` limits one, where arrays are made whose size is a product.
+``"any"`` is whatever a file may hold.
 """
 
 import dataclasses
@@ -349,8 +350,9 @@ def _is_name(value: Any) -> bool:
 def _has_shape(shape: tuple[int, ...], names: list[str], sizes: dict[str, int]) -> bool:
     if len(shape) != len(names):
         return False
-    for size, name in zip(shape, names, strict=True):
+    for size, entry in zip(shape, names, strict=True):
+        name, _, most = entry.partition(" at most ")
         known = int(name) if name.isdigit() else sizes.setdefault(name, size)
-        if size != known:
+        if size != known or (most and size > int(most)):
             return False
     return True
