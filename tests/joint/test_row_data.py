@@ -346,6 +346,6 @@ def test_nullable_pandas_labels():
 def test_vote_counts_raise_with_remedy():
     X, _, Y = make_problem()
     with pytest.raises(
-        InputError, match=r"got 3 at row 0, column \d; counts of votes become degrees"
+        InputError, match=r"got 3 at row 0, column \d; counts of votes are for CountLDL"
     ):
         DLDL().fit(X, 3 * Y)

@@ -19,7 +19,8 @@ class VoteCountMixin:
     """For a `JointModel` whose y are counts of votes; they may be weighted: non-negative numbers.
 
     A method calls ``_count_votes`` in ``_fit``. Its ``votes_per_row_`` is the mean number of votes
-    of the rows that have any.
+    of the rows that have any. A method without ``enhance`` may take counts in some settings only:
+    it sets the tag to False in the others, and is then an ordinary joint model.
     """
 
     learned: ClassVar[Mapping[str, str]] = {"_smallest": "float"}
@@ -34,17 +35,19 @@ class VoteCountMixin:
         return tags
 
     def _check_targets(self, y: Any) -> Array:
+        if not self.__sklearn_tags__().counts:
+            return super()._check_targets(y)  # type: ignore[misc]
         name = type(self).__name__
         return check_counts(y, f"{name} needs every label counted; write 0 where it got no votes.")
 
     def _count_votes(self, V: Array, sample_weight: SampleWeight | None) -> None:
         n_votes = V.sum(axis=1)
-        voted = n_votes > 0
+        weights = row_weights(V, sample_weight)
+        voted = (n_votes > 0) & (weights > 0)
         if not voted.any():
             raise InputError("There are no votes: every count of y is 0.")
-        weights = row_weights(V, sample_weight)[voted]
-        total = float(weights @ n_votes[voted])
-        self.votes_per_row_ = total / float(weights.sum())
+        total = float(weights[voted] @ n_votes[voted])
+        self.votes_per_row_ = total / float(weights[voted].sum())
         # No degree is taken to be nearer to 0 than so many votes can show.
         self._smallest = 0.5 / (total + 1.0)
 
@@ -57,7 +60,9 @@ class VoteCountMixin:
         return features, V, {}
 
     def _keep_vote_sample(self, *labels: Any) -> None:
-        """Nothing: the votes are counted, so that `votes_per_row_` need not be estimated."""
+        """Keep nothing of counted votes: `votes_per_row_` need not be estimated."""
+        if not self.__sklearn_tags__().counts:
+            super()._keep_vote_sample(*labels)  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log-probability of a vote under ``predict(X)``: greater is better, at most 0.
@@ -73,6 +78,8 @@ class VoteCountMixin:
         sample_weight : array-like of shape (n_samples,), default=None
             How often each vote of a row counts in the mean.
         """
+        if not self.__sklearn_tags__().counts:
+            return super().score(X, y, sample_weight)  # type: ignore[misc]
         features, V, _ = self._validate_new_rows(X, y)
         predicted = self._predict(features)
         n_votes = V.sum(axis=1)

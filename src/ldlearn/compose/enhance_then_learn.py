@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from sklearn.base import clone
 from sklearn.utils import TargetTags
 
-from ldlearn.base import Capabilities, JointModel, LabelEstimator
+from ldlearn.base import Capabilities, JointModel, LabelEstimator, VoteCountMixin
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.row_data import given_row_data
 from ldlearn.base.sklearn_private import HasMethods
@@ -16,12 +16,13 @@ from ldlearn.learning import SABFGS
 
 
 @estimator_dataclass
-class EnhanceThenLearn(JointModel):
+class EnhanceThenLearn(VoteCountMixin, JointModel):
     """First recover the degrees of the training rows, then train a learner on them.
 
     The step-wise strategy that joint models compete with, as one estimator: so it can be cloned,
     searched and compared like any other. Weights of rows go to both steps, or to the learner alone
-    if the enhancer takes none; labels may be unknown if the enhancer takes that.
+    if the enhancer takes none; labels may be unknown, or counts of votes, if the enhancer takes
+    that.
 
     Parameters
     ----------
@@ -80,6 +81,7 @@ class EnhanceThenLearn(JointModel):
         tags.label_invariant = enhancer.label_invariant and learner.label_invariant
         # Labels are the enhancer's concern, sample weights above all the learner's.
         tags.unknown_labels = enhancer.unknown_labels
+        tags.counts = enhancer.counts
         tags.keeps_zeros = enhancer.keeps_zeros
         tags.sample_weight = learner.sample_weight
         tags.weight_equals_repetition = (
@@ -97,6 +99,8 @@ class EnhanceThenLearn(JointModel):
         sample_weight: SampleWeight | None = None,
         observed: Mask | None = None,
     ) -> None:
+        if self.__sklearn_tags__().counts:
+            self._count_votes(Y, sample_weight)
         self.enhancer_, self.learner_ = map(clone, self._steps)
         weights = given_row_data(sample_weight=sample_weight)
         known = weights if find_capabilities(self.enhancer_).sample_weight else {}

@@ -96,6 +96,7 @@ class FromDistributions(Learner):
         # Those of the inner estimator, but for labels, which are distributions here.
         tags = find_capabilities(self._inner_estimator)
         tags.unknown_labels = False
+        tags.counts = False
         tags.keeps_zeros = False
         return tags
 

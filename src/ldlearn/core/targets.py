@@ -124,7 +124,8 @@ def check_logical(y: Any, *, nan: str | None = None) -> Array:
         )
         if value > 1 and value % 1 == 0:
             advice = (
-                "counts of votes become degrees, for a learner, by ldlearn.core.votes_to_degrees."
+                "counts of votes are for CountLDL; for a learner they become degrees by "
+                "ldlearn.core.votes_to_degrees."
             )
         raise InputError(
             f"y must hold only 0 and 1, got {value:g} at row {row}, column {column}; {advice}"
