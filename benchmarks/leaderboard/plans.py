@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils import get_tags
+
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import find_estimator
 from ldlearn.datasets import fetch_dataset, list_datasets
@@ -196,10 +198,10 @@ def leaderboard_plans(
 
 def _methods(names: Sequence[str], case: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Methods of a plan: learners for degrees; joint models, enhancers and enhancers with a learner
-    for 0/1 labels."""
+    for 0/1 labels. Those of counts of votes are compared by `benchmarks/few_votes.py`."""
     for name in names:
         cls = find_estimator(name)
-        if (cls.kind == "learner") != (case == "degrees"):
+        if (cls.kind == "learner") != (case == "degrees") or get_tags(cls()).counts:
             continue
         grid = GRIDS[name] if name in GRIDS else default_grid(cls)
         table: dict[str, Any] = {"estimator": name, "params": {}, "grid": grid}

@@ -65,6 +65,13 @@ def test_every_tuned_method_has_the_same_number_of_points():
         )
 
 
+def test_methods_of_counts_are_in_no_board():
+    """Its labels are 0/1 or degrees."""
+    for plan in plans.leaderboard_plans(["vader_tweets"]).values():
+        used = {step.__name__ for method in plan.methods for step in method.steps}
+        assert not used & {"CountLDL", "VoteShares"}
+
+
 def test_zeros_less_only_for_labels_of_the_largest_degrees():
     found = {
         case: {
