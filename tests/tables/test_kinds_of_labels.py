@@ -312,7 +312,7 @@ def test_fractional_votes_are_rejected(tables, tmp_path):
     with pytest.raises(
         TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"
     ):
-        TableModel.fit(table, NAMES, columns=ColumnOptions(kind="votes"))
+        TableModel.fit(table, NAMES, estimator=SABFGS(), columns=ColumnOptions(kind="votes"))
     model = TableModel.fit(
         add_columns(features, counts),
         NAMES,

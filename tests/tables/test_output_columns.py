@@ -146,6 +146,7 @@ def test_unsupported_enhance_options_raise(folder, tmp_path):
             str(folder / "data.csv"),
             LABELS,
             out,
+            method="DLDL",
             params=params,
             columns=ColumnOptions(kind="votes", id="key"),
             writing=WritingOptions(interval=0.9),

@@ -39,18 +39,18 @@ COMMANDS = (
     CommandEntry(
         "fit",
         "tables",
-        "Fit a model on a table with 0/1 label columns, and score it on held-out rows.",
+        "Fit a model on a table with 0/1 labels or votes, and score it on held-out rows.",
     ),
     CommandEntry(
         "enhance",
         "tables",
-        "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.",
+        "Turn 0/1 labels or votes of rows into degrees: by a fitted model, or by a method.",
     ),
     CommandEntry("predict", "tables", "Predict the degrees of new rows, in constant memory."),
     CommandEntry(
         "evaluate",
         "tables",
-        "Score a model against true degrees or 0/1 labels; compare with baselines.",
+        "Score a model against true degrees, 0/1 labels or votes; compare with baselines.",
     ),
     CommandEntry(
         "browse",

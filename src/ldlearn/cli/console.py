@@ -24,10 +24,12 @@ from rich.text import Text
 from ldlearn._messages import escape_commands, escape_control_chars
 from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.evaluation.record import to_json
-from ldlearn.metrics.against_baselines import Score
+from ldlearn.metrics import get_metric
+from ldlearn.metrics.against_baselines import Score, describe_vote_scores
 from ldlearn.tables import WrittenTable
 from ldlearn.tables.files import PIPE
-from ldlearn.tables.table_fit import describe_signal, held_out_scores
+from ldlearn.tables.table_fit import describe_signal, held_out_recovery, held_out_scores
+from ldlearn.tables.vote_recovery import VoteRecovery
 
 
 def print_result(text: str) -> None:
@@ -147,17 +149,46 @@ def report_written(written: WrittenTable, as_json: bool) -> None:
         print_result(f"{written.rows:,} rows: {written.output}")
 
 
-def report_quality(facts: dict[str, Any]) -> None:
+def report_quality(facts: dict[str, Any], n_labels: int) -> None:
     """Print the scores on held-out rows, if there are any, and then the warnings.
 
     The scores of the baselines stand beside them.
     """
     if scores := held_out_scores(facts):
-        print_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
-        if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so
-            print_result(describe_signal(facts["holdout"]))
+        held = facts["holdout"]
+        title = f"On {held['rows']:,} rows held out"
+        votes = held.get("votes")
+        if votes is not None:
+            title += f", {votes:,.6g} votes"
+        print_scores(scores, title)
+        if held["better_than_baselines"]:  # otherwise a warning says so
+            print_result(describe_signal(held))
+        recovery = held_out_recovery(facts)
+        if recovery is not None:
+            print_recovery(recovery)
+        if votes is not None:
+            print_result(describe_vote_scores(n_labels))
     for warning in facts["warnings"]:
         print_warning(warning)
+
+
+def print_recovery(recovery: VoteRecovery) -> None:
+    """Print the scores of degrees recovered from half of the votes of a row."""
+    print_result(
+        "Recovery from half of the votes of a row, scored by the other half "
+        f"({recovery.rows:,} rows, {recovery.votes:,.0f} votes):"
+    )
+    columns = ["", "recovered", "prediction", "raw shares", "Laplace"]
+    values = [
+        recovery.recovered,
+        recovery.prediction,
+        recovery.raw_shares,
+        recovery.smoothed_shares,
+    ]
+    row = [get_metric("cross_entropy").heading, *(f"{value:.4f}" for value in values)]
+    print_table(columns, [row], n_numeric=len(values))
+    if recovery.better_than_baselines:  # otherwise a warning says so
+        print_result(recovery.describe())
 
 
 def print_scores(scores: list[Score], title: str) -> None:

@@ -61,7 +61,9 @@ TrustedMethod = Annotated[
 MethodName = Annotated[
     str | None,
     Option(
-        metavar="NAME", autocompletion=_complete_method, help="Default DLDL; see `ldlearn methods`."
+        metavar="NAME",
+        autocompletion=_complete_method,
+        help="Default DLDL, for votes CountLDL; see `ldlearn methods`.",
     ),
 ]
 MethodParams = Annotated[

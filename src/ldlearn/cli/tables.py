@@ -13,6 +13,7 @@ from ldlearn.cli.console import (
     check_one_stdout,
     log,
     print_json,
+    print_recovery,
     print_result,
     print_scores,
     print_table,
@@ -21,7 +22,6 @@ from ldlearn.cli.console import (
     report_quality,
     report_written,
 )
-from ldlearn.cli.option_groups import fields_except
 from ldlearn.cli.options import (
     Data,
     Embedding,
@@ -39,7 +39,7 @@ from ldlearn.cli.options import (
     split_names,
 )
 from ldlearn.compose.method_names import (
-    DEFAULT_METHOD,
+    default_method,
     make_enhancer,
     make_predictor,
     method_name,
@@ -50,6 +50,7 @@ from ldlearn.metrics import get_metric
 from ldlearn.tables import ColumnOptions, ReadingOptions, WritingOptions
 from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
+from ldlearn.tables.description import describe_votes
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows
@@ -90,20 +91,21 @@ def fit(
     writing: _Overwrite,
     as_json: Json = False,
 ) -> None:
-    """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
+    """Fit a model on a table with 0/1 labels or votes, and score it on held-out rows.
 
     An empty label is unknown. A 0 means that the label does not apply; if it only means that the
-    label is not among the main ones, use --zeros less.
+    label is not among the main ones, use --zeros less. Counts of votes need --kind votes.
 
     \b
     ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl
     ldlearn fit survey.csv -l 'reason_*' --zeros less --empty-rows drop -o m.ldl
+    ldlearn fit votes.csv -l 'emo_*' --kind votes -o m.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
     check_ending(output, "a model file", ".ldl")
     check_output(output, [data], overwrite=writing.overwrite)
-    method = method or DEFAULT_METHOD
+    method = method or default_method(columns.kind)
     params = dict(set or ())
     if scheduler is not None:
         given = [*given_options(columns), *given_options(reading), *given_options(reading.dialect)]
@@ -146,21 +148,26 @@ def fit(
     lines = describe_types(facts["columns"])
     if missing := facts["missing"]:
         lines.append(f"missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+    if votes := describe_votes(facts):
+        lines.append(votes)
     for line in lines + describe_repeated_rows(facts["repeated_rows"] or 0, n):
         print_result(f"  {line}")
     if explanation := getattr(model.estimator, "selection_summary_", ""):
         selected = []
+        given = model.estimator.get_params()
         for name in ("beta", "gamma"):
             value = getattr(model.estimator, f"{name}_", None)
-            if value is not None:
+            if value is not None and given.get(name) is None:
                 selected.append(f"{name}={value:.3g}")
-        print_result(
-            f"Hyperparameters selected by the 0/1 labels: {', '.join(selected)} "
-            "(--verbose explains how)."
-        )
+        labels_used = "votes" if facts["label_kind"] == "votes" else "0/1 labels"
+        if selected:
+            print_result(
+                f"Hyperparameters selected by the {labels_used}: {', '.join(selected)} "
+                "(--verbose explains how)."
+            )
         if verbose:
             print_result(f"  {explanation}.")
-    report_quality(facts)
+    report_quality(facts, len(model.labels))
 
 
 def enhance(
@@ -173,7 +180,7 @@ def enhance(
     ] = None,
     output: OutputTable = PIPE,
     *,
-    columns: Annotated[ColumnOptions, fields_except(ColumnOptions, "kind")],
+    columns: ColumnOptions,
     method: MethodName = None,
     set: MethodParams = None,
     embedding: Embedding = None,
@@ -181,11 +188,14 @@ def enhance(
     writing: WritingOptions,
     as_json: Json = False,
 ) -> None:
-    """Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.
+    """Turn 0/1 labels or votes of rows into degrees: by a fitted model, or by a method.
+
+    A model of CountLDL expects counts of votes; a row without votes gets the predicted degrees.
 
     \b
     ldlearn enhance data.csv --model model.ldl -o degrees.csv
     ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
+    ldlearn enhance votes.csv -l sky,sea --kind votes --interval 0.9 -o degrees.csv
     """
     check_one_stdout(output, as_json)
     is_label_file = labels is not None and labels.endswith(".npy")
@@ -201,7 +211,7 @@ def enhance(
             data,
             labels,
             output,
-            method=method or DEFAULT_METHOD,
+            method=method,
             params=dict(set or ()),
             columns=columns,
             writing=writing,
@@ -278,11 +288,11 @@ def evaluate(
     reading: ReadingOptions,
     as_json: Json = False,
 ) -> None:
-    """Score a model against true degrees or 0/1 labels; compare with baselines.
+    """Score a model against true degrees, 0/1 labels or votes; compare with baselines.
 
     "mean" predicts the mean training distribution for every row, "uniform" equal degrees;
     "classifier" is a logistic regression for each label, its probabilities normalised
-    (FromClassifier).
+    (FromClassifier). A model of CountLDL expects votes, others need --kind votes.
 
     \b
     ldlearn evaluate test.csv --model model.ldl
@@ -302,7 +312,12 @@ def evaluate(
     if as_json:
         print_json(found.as_dict())
         return
-    print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
+    truth = found.truth
+    if found.votes is not None:
+        truth = f"{found.votes:,.6g} votes"
+    print_scores(found.scores, f"{found.rows:,} rows, {truth}")
+    if found.recovery is not None:
+        print_recovery(found.recovery)
     for warning in found.warnings:
         print_warning(warning)
 
@@ -372,7 +387,7 @@ def inspect(
         print_json(known)
         return
     print_table(["Model", known["model"]], _model_overview(known).items())
-    report_quality(known)
+    report_quality(known, len(known["labels"]))
     if html is not None:
         print_result(f"model card: {html}")
 
@@ -404,6 +419,8 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
         "certified gap": gap,
         "sha256": known["sha256"],
     }
+    if votes := describe_votes(data):
+        found["votes"] = votes
     for label, strongest in (known["strongest_features"] or {}).items():
         found[f"increase {label}"] = (
             ", ".join(f"{name} ({coef:+.2f})" for name, coef in strongest) or "nothing"

@@ -15,6 +15,12 @@ from ldlearn.exceptions import ParameterError
 from ldlearn.learning import SABFGS
 
 DEFAULT_METHOD = "DLDL"
+DEFAULT_VOTE_METHOD = "CountLDL"
+
+
+def default_method(kind: str) -> str:
+    """The method for label columns of a kind, see `ldlearn.tables.ColumnOptions`."""
+    return DEFAULT_VOTE_METHOD if kind == "votes" else DEFAULT_METHOD
 
 
 def make_predictor(
@@ -63,6 +69,11 @@ def _set_zeros(estimator: Any, zeros: str | None) -> Any:
     """Set what a 0 means; refuse a method without the parameter that assumes something else."""
     if zeros is None:
         return estimator
+    if get_tags(estimator).counts:
+        raise ParameterError(
+            f"zeros is for 0/1 labels, but {method_name(estimator)} learns from counts of votes, "
+            "where a 0 is a label without votes; leave it out."
+        )
     names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "zeros"]
     if names:
         return _set_params(estimator, dict.fromkeys(names, zeros))

@@ -136,6 +136,8 @@ class CountLDL(VoteCountMixin, JointModel):
         The penalty used.
     votes_per_row_ : float
         Mean number of votes of the rows that have any.
+    selection_summary_ : str
+        Penalty, weights and typical kappa in words.
     label_names_ : ndarray of shape (n_labels,)
 
     Notes
@@ -297,6 +299,21 @@ class CountLDL(VoteCountMixin, JointModel):
                 of_first = np.sum(shares * np.log(w * priors.P + (1.0 - w) * means), axis=1)
                 scores[position] += weights[test] @ (of_all - of_first)
         self.single_weight_ = float(_WEIGHTS[np.argmax(scores)])
+
+    @property
+    def selection_summary_(self) -> str:
+        """Penalty, weights and typical kappa in words."""
+        how = "selected by the likelihood of held-out votes" if self.gamma is None else "given"
+        if np.isinf(self.gamma_):
+            how += ": it switches the features off"
+        log_kappa = self.concentration_probabilities_ @ np.log(self.concentrations_)
+        single = self.single_weight_
+        return (
+            f"penalty gamma {self.gamma_:.3g} ({how}); weight {single:.2f} of the single "
+            f"distribution around the prediction, {1 - single:.2f} of the "
+            f"{len(self.class_parameters_)} classes; in the single distribution the prediction "
+            f"counts as much as about {np.exp(log_kappa):.2g} votes of the row"
+        )
 
     @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9) -> Bounds:

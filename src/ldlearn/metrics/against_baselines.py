@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,15 @@ from scipy.special import ndtr, stdtrit
 
 from ldlearn._messages import format_list
 from ldlearn.core.row_groups import Groups, count_groups, join_groups
-from ldlearn.core.simplex import Array, Mask, log_degrees, softmax
+from ldlearn.core.simplex import Array, Mask, log_degrees, row_weights, softmax
 from ldlearn.exceptions import InputError
+from ldlearn.metrics.distributions import cross_entropy
 from ldlearn.metrics.inputs import mean_of_defined
 from ldlearn.metrics.registry import (
     LABEL_METRICS,
     METRICS,
     USUAL_METRICS,
+    VOTE_METRICS,
     Metric,
     get_metric,
     per_row,
@@ -70,7 +73,7 @@ def score_with_baselines(
     classifier: Array | None,
     logical: bool,
     metrics: Sequence[str] | str | None = None,
-    weights: Array | None = None,
+    n_votes: Array | None = None,
     groups: Groups | None = None,
 ) -> dict[str, Any]:
     """Return the scores of predictions beside the baselines, and whether the gain is significant.
@@ -78,7 +81,8 @@ def score_with_baselines(
     Rows that cannot be scored are left out. Of 0/1 labels, the predictions are better than the
     baselines if the slope of the vote log-likelihood is clearly positive
     (`advantage_over_constant`) and the likelihood itself not clearly below that of the mean
-    distribution.
+    distribution. Of votes, they are better if the log-probability of a vote clearly is
+    (`vote_cross_entropy`).
 
     Parameters
     ----------
@@ -93,19 +97,22 @@ def score_with_baselines(
     logical : bool
         Whether ``truth`` contains 0/1 labels.
     metrics : sequence of str or "all", optional
-        Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
-    weights : ndarray of shape (n_samples,), optional
-        Sample weights.
+        Names of `ldlearn.metrics`; by default the usual six, two of them for votes, or all of those
+        against 0/1 labels.
+    n_votes : ndarray of shape (n_samples,), optional
+        If ``truth`` contains shares of votes, their number: rows count as often as they have votes.
     groups : integer ndarray of shape (n_samples,), optional
         Rows of a group are no independent evidence: standard errors are those of independent
         groups. By default each row is a group.
     """
+    if metrics is None and n_votes is not None:
+        metrics = VOTE_METRICS
     chosen = _choose_metrics(metrics, logical)
     known = scorable_rows(truth, logical)
     truth = truth[known]
     P = P[known]
-    if weights is not None:
-        weights = weights[known]
+    if n_votes is not None:
+        n_votes = n_votes[known]
     if groups is None:
         groups = np.arange(len(known))
     units = join_groups(groups[known])
@@ -115,30 +122,34 @@ def score_with_baselines(
         "uniform": np.full(P.shape, 1.0 / P.shape[1]),
     }
     n_groups = count_groups(units)
-    advantage, error = advantage_over_constant(truth, P, mean, logical, units)
+    score_rows = partial(_score_rows, truth, logical, n_votes is not None)
+    by_row = score_rows(P)
+    gains = by_row - score_rows(predictions["mean"])
+    if n_votes is None:
+        advantage, error = advantage_over_constant(truth, P, mean, logical, units)
+    else:
+        advantage, error = mean_and_error(gains, units, n_votes)
     better = clearly_better(advantage, error, n_groups)
-    metric = "vote_likelihood" if logical else "intersection"
-    by_row = per_row(metric, truth, P)
     likelihood_gain = likelihood_error = None
     classifier_gain = classifier_error = None
     if logical:
-        gains = by_row - per_row(metric, truth, predictions["mean"])
-        likelihood_gain, likelihood_error = _mean_and_error(gains, units)
+        likelihood_gain, likelihood_error = mean_and_error(gains, units)
         better = better and not clearly_better(-likelihood_gain, likelihood_error, n_groups)
     if classifier is not None:
         predictions["classifier"] = classifier[known]
-        gains = per_row(metric, truth, classifier[known]) - by_row
-        classifier_gain, classifier_error = _mean_and_error(gains, units)
+        gains = score_rows(classifier[known]) - by_row
+        classifier_gain, classifier_error = mean_and_error(gains, units, n_votes)
     scores = []
     for each in chosen:
         values = {}
         for name, predicted in predictions.items():
-            by_row = each.function(truth, predicted, per_row=True)
-            values[name] = mean_of_defined(by_row, weights)
+            by_row = _metric_of_rows(each, truth, predicted, n_votes is not None)
+            values[name] = mean_of_defined(by_row, n_votes)
         scores.append(Score(each.name, each.title, each.greater_is_better, **values))
     return {
         "rows": len(P),
         "groups": n_groups,
+        "votes": None if n_votes is None else float(n_votes.sum()),
         "scores": scores,
         "advantage": advantage,
         "standard_error": error,
@@ -208,22 +219,69 @@ def advantage_over_constant(
         ahead = per_row("kl_divergence", truth, P + 1e-9)
         behind = per_row("kl_divergence", truth, np.broadcast_to(mean + 1e-9, P.shape))
         gain = behind - ahead
-    return _mean_and_error(gain, groups)
+    return mean_and_error(gain, groups)
 
 
-def _mean_and_error(gain: Array, groups: Groups | None) -> tuple[float, float]:
+def vote_cross_entropy(shares: Array, P: Array) -> Array:
+    """Mean negative log-probability of a vote of each row.
+
+    Smaller degrees than `smallest_scored_degree` count as that, so that a vote for a label with
+    degree 0 has a finite one.
+
+    Examples
+    --------
+    >>> vote_cross_entropy(np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]]))  # -0.5 ln 0.005
+    array([2.64915868])
+    """
+    smallest = smallest_scored_degree(P.shape[1])
+    return np.asarray(cross_entropy(shares, P, eps=smallest, per_row=True))
+
+
+def smallest_scored_degree(n_labels: int) -> float:
+    """What smaller degrees count as in `vote_cross_entropy`: 0.01 for all labels together."""
+    return 0.01 / n_labels
+
+
+def describe_vote_scores(n_labels: int) -> str:
+    """How the cross-entropy of votes is computed, as a sentence."""
+    smallest = smallest_scored_degree(n_labels)
+    return (
+        "Cross-entropy is the mean of -ln(degree) over the votes; a degree below "
+        f"{smallest:.2g} counts as {smallest:.2g} and costs {-np.log(smallest):.1f}."
+    )
+
+
+def _score_rows(truth: Array, logical: bool, are_votes: bool, P: Array) -> Array:
+    """The score by which predictions are compared with baselines: greater is better."""
+    if are_votes:
+        return -vote_cross_entropy(truth, P)
+    metric = "vote_likelihood" if logical else "intersection"
+    return per_row(metric, truth, P)
+
+
+def _metric_of_rows(metric: Metric, truth: Array, P: Array, are_votes: bool) -> Array:
+    if are_votes and metric.function is cross_entropy:
+        return vote_cross_entropy(truth, P)
+    return np.asarray(metric.function(truth, P, per_row=True))
+
+
+def mean_and_error(
+    gain: Array, groups: Groups | None, weights: Array | None = None
+) -> tuple[float, float]:
     """Mean over the rows, and its standard error: the jackknife that leaves out a group at a time.
 
-    If each row is a group, this is the usual standard error of a mean.
+    If each row is a group and there are no ``weights``, this is the usual standard error of a mean.
     """
     if groups is None:
         groups = np.arange(len(gain))
-    mean = float(gain.mean())
+    weights = row_weights(gain, weights)
+    mean = float(np.average(gain, weights=weights))
     n = count_groups(groups)
     if n < 2:
         return mean, float("inf")  # the standard error of a single group is unknown
-    rows_without = len(gain) - np.bincount(groups)
-    means_without = (gain.sum() - np.bincount(groups, gain)) / rows_without
+    weight_without = weights.sum() - np.bincount(groups, weights)
+    sum_without = weights @ gain - np.bincount(groups, weights * gain)
+    means_without = sum_without / weight_without
     return mean, float(np.sqrt((n - 1) / n * ((means_without - mean) ** 2).sum()))
 
 

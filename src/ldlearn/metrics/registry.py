@@ -199,6 +199,8 @@ LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(
 # The six that the literature reports since Geng, "Label distribution learning" (2016), which
 # compares by all of them.
 USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
+# Of predictions compared with votes. The first one is least for the true degrees.
+VOTE_METRICS = ("cross_entropy", "intersection")
 # The four of the tables of the DLDL paper, which calls the third one-error.
 HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
 # What is shown first where there are 0/1 labels alone.

@@ -12,6 +12,7 @@ from ldlearn.compose.method_names import method_name
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, softmax
 from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.metrics.against_baselines import describe_vote_scores
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.columns import ColumnType
 from ldlearn.tables.features import TYPE_HANDLERS, TfidfEncoder
@@ -19,10 +20,11 @@ from ldlearn.tables.files import FilePath, ReadingOptions, sha256_of, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
-from ldlearn.tables.table_fit import describe_signal, held_out_scores
+from ldlearn.tables.table_fit import describe_signal, held_out_recovery, held_out_scores
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, repr_cell
 
+_TRUTH = {"0/1": "0/1 labels", "votes": "their votes"}
 _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
 
 
@@ -117,6 +119,23 @@ def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def describe_votes(data: dict[str, Any]) -> str:
+    """Votes per row, and rows with a single vote or none; empty if the labels are no votes.
+
+    ``data`` are the facts of a model, or that section of `describe_model`.
+    """
+    votes = data.get("votes")
+    if votes is None:
+        return ""
+    voted = votes["voted_rows"]
+    per_row = votes["total"] / max(voted, 1)
+    single = votes["single_vote_rows"]
+    text = f"{per_row:.2f} votes per row on average, a single one in {single:,} of {voted:,} rows"
+    if unvoted := data["rows"] - voted:
+        text += f"; {unvoted:,} more rows have none"
+    return text
+
+
 def write_card(description: dict[str, Any], path: FilePath) -> None:
     """Write the page about a model, as `describe_file` describes it; markup in names is escaped."""
     jinja2 = import_optional("jinja2", "report", "Model cards")
@@ -131,6 +150,10 @@ def write_card(description: dict[str, Any], path: FilePath) -> None:
     page = environment.get_template("card.html.j2").render(
         description,
         scores=held_out_scores({"holdout": description["holdout"]}),
+        recovery=held_out_recovery({"holdout": description["holdout"]}),
+        truth=_TRUTH.get(description["data"]["label_kind"], "true degrees"),
+        votes=describe_votes(description["data"]),
+        vote_scores=describe_vote_scores(len(description["labels"])),
         verdict=_describe_reliability(description),
         types=columns_by_type(description["columns"]),
     )

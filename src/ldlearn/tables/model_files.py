@@ -73,7 +73,9 @@ def save_model(model: Any, path: FilePath, *, intervals: bool = False) -> None:
     if intervals:
         estimator = _estimator_of(model)
         check_gives_intervals(estimator)
-        estimator.compute_posterior()
+        # Without this method, the fit has computed all that intervals need.
+        if hasattr(estimator, "compute_posterior"):
+            estimator.compute_posterior()
     encoder = _Encoder()
     content = {
         "made_with": installed_versions(),

@@ -146,10 +146,18 @@ _RECORDS = {
         "columns": "dict of str",
         "source": "dict of str",
         "label_list": "dict of str | None",
+        "votes": "votes | None",
+    },
+    "votes": {
+        "total": "float",
+        "voted_rows": "int",
+        "single_vote_rows": "int",
     },
     "holdout": {
         "rows": "int",
         "groups": "int",
+        "votes": "float | None",
+        "recovery": "recovery | None",
         "share": "float",
         "seed": "int",
         "scores": "list of score",
@@ -169,6 +177,17 @@ _RECORDS = {
         "mean": "float",
         "uniform": "float",
         "classifier": "float | None",
+    },
+    "recovery": {
+        "rows": "int",
+        "groups": "int",
+        "votes": "float",
+        "recovered": "float",
+        "prediction": "float",
+        "raw_shares": "float",
+        "smoothed_shares": "float",
+        "advantage": "float",
+        "standard_error": "float",
     },
     # Made-up rows, and what the model predicts and enhances for them.
     "probe": {

@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
+from ldlearn.compose.method_names import default_method, make_enhancer
 from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
-from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
+from ldlearn.metrics.against_baselines import (
+    Score,
+    describe_vote_scores,
+    scorable_rows,
+    score_with_baselines,
+    wants_all,
+)
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import ColumnType, check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, ReadingOptions, TableInput, find_label_file, prefix_errors
@@ -39,6 +45,7 @@ from ldlearn.tables.table_fit import (
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.training_rows import share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
+from ldlearn.tables.vote_recovery import VoteRecovery, score_recovery
 from ldlearn.tables.writing import (
     WrittenTable,
     arrange_columns,
@@ -59,7 +66,7 @@ class Evaluation:
     Attributes
     ----------
     rows : int
-    truth : {"0/1 labels", "true degrees"}
+    truth : {"0/1 labels", "true degrees", "votes"}
     scores : list of Score
         Beside the baselines: the mean training distribution for every row, equal shares, and a
         plain classifier.
@@ -70,6 +77,11 @@ class Evaluation:
         or more are training rows.
     messages : list of str
         What the user should know.
+    votes : float or None
+        Number of votes, if these are the truth.
+    recovery : VoteRecovery or None
+        How well degrees recovered from half of the votes of a row predict the other half, if the
+        estimator takes counts of votes.
     """
 
     rows: int
@@ -78,6 +90,8 @@ class Evaluation:
     better_than_baselines: bool
     warnings: list[str]
     messages: list[str]
+    votes: float | None = None
+    recovery: VoteRecovery | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -125,7 +139,9 @@ def enhance_table(
     writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
-    """Write the degrees of rows whose 0/1 labels are known, by a fitted model.
+    """Write the degrees of rows whose labels are known, by a fitted model.
+
+    The labels are 0/1, or counts of votes if the estimator takes these.
 
     Parameters
     ----------
@@ -134,15 +150,17 @@ def enhance_table(
     labels : str, optional
         A NumPy file of the labels, if the table is one of features only.
     columns : ColumnOptions, optional
-        Of these ``id``, ``blank`` and ``empty_rows``; the model knows its own columns.
+        Of these ``id``, ``kind``, ``blank`` and ``empty_rows``; the model knows its own columns.
     """
     _check_label_file(labels)
-    check_meaningful(columns, ("id", "blank", "empty_rows"))
+    check_meaningful(columns, ("id", "kind", "blank", "empty_rows"))
     writing = check_writing(output, [data, model, labels], writing)
     loaded = load_table_model(model)
     with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
-    enhance = partial(loaded.enhance, blank=columns.blank, empty_rows=columns.empty_rows)
+    enhance = partial(
+        loaded.enhance, kind=columns.kind, blank=columns.blank, empty_rows=columns.empty_rows
+    )
     input = loaded.make_input(data, reading, labels)
     written = _write_in_chunks(
         input, loaded, enhance, output, writing, columns.id, with_labels=True
@@ -157,38 +175,41 @@ def fit_enhance_table(
     labels: Columns,
     output: str = PIPE,
     *,
-    method: str = DEFAULT_METHOD,
+    method: str | None = None,
     params: Mapping[str, Any] | None = None,
     columns: ColumnOptions = ColumnOptions(),
     writing: WritingOptions = WritingOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
-    """Write the degrees of rows whose 0/1 labels are known, by a method fitted on these rows.
+    """Write the degrees of rows whose labels are known, by a method fitted on these rows.
 
     Parameters
     ----------
     data, labels, params, columns
         As for `fit_table`.
-    method : str, default="DLDL"
-        An enhancer or a joint model.
+    method : str, optional
+        An enhancer or a joint model; by default `DLDL`, and `CountLDL` if ``columns`` declares
+        votes.
     output, writing, reading
         As for `predict_table`.
     """
     writing = check_writing(output, [data], writing)
-    estimator = make_enhancer(method, params, columns.zeros)
+    estimator = make_enhancer(method or default_method(columns.kind), params, columns.zeros)
     table = read_labelled(data, labels, columns, reading, writing.keep)
     names = table.columns.labels
     added = name_uncertainty_columns(estimator, names, writing, "enhance")
-    if added and table.labels.kind != "auto":
+    if added and table.labels.kind != "auto" and not get_tags(estimator).counts:
         raise ParameterError(
-            "interval and flag_far are for 0/1 labels, not for votes or known degrees; "
-            "leave them out."
+            f"with {type(estimator).__name__}, interval and flag_far are for 0/1 labels, not for "
+            "votes or known degrees; leave them out, or use CountLDL for votes."
         )
     with prefix_errors(table.input.where):
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=names)
     further = uncertainty_columns(model.estimator, names, writing, X, targets.y)
+    if writing.interval is not None:
+        _widen_intervals(further, degrees)
     degrees = degrees.assign(**further)
     rows = arrange_columns(
         table.frame, degrees, table.columns.id, table.columns.kept, len(names), writing
@@ -196,6 +217,13 @@ def fit_enhance_table(
     write_table(output, [rows], names, writing)
     report_assumed_zeros(table, estimator, columns, params)
     return WrittenTable(len(degrees), names, output, model.facts["warnings"])
+
+
+def _widen_intervals(bounds: dict[str, Any], degrees: Any) -> None:
+    """Make intervals contain the degrees, which may come from models fitted without their rows."""
+    for name in degrees.columns:
+        bounds[f"{name}_low"] = np.minimum(bounds[f"{name}_low"], degrees[name])
+        bounds[f"{name}_high"] = np.maximum(bounds[f"{name}_high"], degrees[name])
 
 
 def _check_label_file(labels: str | None) -> None:
@@ -214,7 +242,7 @@ def evaluate_table(
     columns: ColumnOptions = ColumnOptions(),
     reading: ReadingOptions = ReadingOptions(),
 ) -> Evaluation:
-    """Score the predictions of a model against the true degrees or 0/1 labels of a table.
+    """Score the predictions of a model against the true degrees, 0/1 labels or votes of a table.
 
     Parameters
     ----------
@@ -227,8 +255,10 @@ def evaluate_table(
     labels : str, optional
         A NumPy file of the labels, if the table is one of features only.
     columns : ColumnOptions, optional
-        Of these ``kind`` and ``blank``. The shares of counts of votes are degrees, and a row counts
-        as often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
+        Of these ``kind`` and ``blank``. Votes are compared by their log-probability, and a row
+        counts as often as it has votes; a model whose estimator takes counts of votes expects
+        them, unless the labels of each row sum to 1. Of 0/1 labels mixed with degrees it is
+        compared which are not 0.
     reading : ReadingOptions, optional
     """
     if metrics is not None and not wants_all(metrics):
@@ -243,12 +273,16 @@ def evaluate_table(
         groups = _find_column(source, loaded, "groups")
         frame = source.read(columns_to_read(source, loaded, [groups]), sparse=True)
         found_labels = loaded.read_labels(frame, columns.blank, columns.kind)
-        truth, weights, logical, messages = found_labels.to_evaluation_targets()
+        found_labels = found_labels.resolve_kind(loaded.estimator)
+        truth, n_votes, logical, messages = found_labels.to_evaluation_targets(
+            weighted=get_tags(loaded.estimator).counts
+        )
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     keys = hash_rows(X)
     named_groups = keys if groups is None else read_groups(frame[groups])
+    units = join_groups(keys, named_groups)
     by_classifier = None
     if loaded.classifier is not None:
         by_classifier = loaded.classifier.predict(X)
@@ -259,22 +293,35 @@ def evaluate_table(
         by_classifier,
         logical,
         metrics,
-        weights,
-        join_groups(keys, named_groups),
+        n_votes,
+        units,
     )
     warnings = []
     if not found["better_than_baselines"]:
         warnings.append("The predictions are no better than one prediction for all rows.")
     warnings.append(describe_classifier(found, logical))
+    recovery = None
+    if n_votes is not None:
+        recovery, problem = score_recovery(loaded.estimator, X, found_labels.values, units)
+        warnings.append(problem)
+        messages.append(describe_vote_scores(len(loaded.labels)))
     warnings.append(_describe_training_rows(loaded, input, keys, found["scores"]))
     return Evaluation(
         found["rows"],
-        "0/1 labels" if logical else "true degrees",
+        _name_truth(logical, n_votes),
         found["scores"],
         found["better_than_baselines"],
         list(filter(None, warnings)),
         messages + report.messages(),
+        found["votes"],
+        recovery,
     )
+
+
+def _name_truth(logical: bool, n_votes: Array | None) -> str:
+    if n_votes is not None:
+        return "votes"
+    return "0/1 labels" if logical else "true degrees"
 
 
 def _describe_training_rows(

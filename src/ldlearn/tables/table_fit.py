@@ -12,9 +12,9 @@ from sklearn.utils import get_tags
 from ldlearn._messages import format_list
 from ldlearn.base.discovery import installed_versions
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
-from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.compose.method_names import default_method, make_predictor
 from ldlearn.core.row_groups import Groups, count_groups, rows_of_groups
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import ParameterError
 from ldlearn.metrics.against_baselines import (
     Score,
@@ -26,18 +26,19 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.files import ReadingOptions, prefix_errors, sha256_of
 from ldlearn.tables.labelled_table import LabelledTable, find_groups, read_labelled
 from ldlearn.tables.options import ColumnOptions, Columns
-from ldlearn.tables.table_labels import TrainingTargets, are_logical, mean_distribution
+from ldlearn.tables.table_labels import TrainingTargets, are_logical
 from ldlearn.tables.table_model import TableModel
+from ldlearn.tables.vote_recovery import VoteRecovery, score_recovery
 
 _MAX_CLASSIFIER_SIZE = 3_000_000  # numbers times labels that a plain classifier is fitted on
-_RARE = 5  # rows with a label, below which its degrees are unreliable
+_RARE = 5  # rows with a label, or votes for it, below which its degrees are unreliable
 
 
 def fit_table(
     data: Any,
     labels: Columns,
     *,
-    method: Any = DEFAULT_METHOD,
+    method: Any = None,
     params: Mapping[str, Any] | None = None,
     embedding: Any = None,
     holdout: float = 0.2,
@@ -56,8 +57,9 @@ def fit_table(
     labels : str or sequence
         The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas. Or one
         column that holds lists of labels.
-    method : str or estimator, default="DLDL"
-        See `ldlearn.compose.method_names`; or anything of the library that predicts, unfitted.
+    method : str or estimator, optional
+        See `ldlearn.compose.method_names`; or anything of the library that predicts, unfitted. By
+        default `DLDL`, and `CountLDL` if ``columns`` declares votes.
     params : mapping, optional
         Parameters of a method that is given by name.
     embedding : transformer, optional
@@ -86,6 +88,9 @@ def fit_table(
     >>> model.facts["holdout"]["better_than_baselines"]
     True
     """
+
+    if method is None:
+        method = default_method(columns.kind)
 
     def make_estimator(logical: bool = True) -> Any:
         if isinstance(method, str):
@@ -156,9 +161,10 @@ def _fit_and_validate(
         if not found["better_than_baselines"]:
             scores.append(describe_signal(found))
         scores.append(describe_classifier(found))
+        scores.append(found.pop("recovery_warning", ""))
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
-        *_check_labels(targets.truth, model.labels),
+        *_check_labels(targets, model.labels),
         *model.facts["warnings"],
         *filter(None, scores),
     ]
@@ -208,16 +214,28 @@ def _score_held_out(
     T = targets.truth[train]
     T_test = targets.truth[test]
     if len(np.unique(groups[test][scorable_rows(T_test, logical)])) < 2:
+        if targets.counts is not None:
+            return "hardly any of them has votes"
         return "hardly any of them has a label that is known"
+    n_votes = None
+    if targets.counts is not None:
+        n_votes = targets.counts[test].sum(axis=1)
     by_classifier = classifier = None
     if model.classifier is not None:
         classifier = _fit_plain_classifier(model.estimator, X, T, training_table.named_groups)
     if classifier is not None:
         by_classifier = classifier.predict(X_test)
+    mean = np.asarray(part.facts["mean_distribution"])
     found = score_with_baselines(
-        T_test, P, mean_distribution(T), by_classifier, logical, groups=groups[test]
+        T_test, P, mean, by_classifier, logical, n_votes=n_votes, groups=groups[test]
     )
     found["scores"] = [score.as_dict() for score in found["scores"]]
+    if targets.counts is not None:
+        recovery, warning = score_recovery(
+            part.estimator, X_test, targets.counts[test], groups[test], seed
+        )
+        found["recovery"] = None if recovery is None else recovery.as_dict()
+        found["recovery_warning"] = warning
     return found | {"share": float(share), "seed": seed}
 
 
@@ -256,6 +274,9 @@ def describe_classifier(found: dict[str, Any], logical: bool = True) -> str:
     low = gain - 1.96 * error
     high = gain + 1.96 * error
     interval = f"{gain:.3g} per row, 95 % interval {low:.3g} to {high:.3g}"
+    if found["votes"] is not None:
+        gained = f"log-probability higher by {interval}"
+        return f"A plain classifier predicts the votes better ({gained})."
     if not logical:
         return f"A plain classifier predicts the degrees better (by {interval})."
     return (
@@ -272,6 +293,13 @@ def describe_signal(held: dict[str, Any]) -> str:
     if held["groups"] < held["rows"]:
         rows += f" in {held['groups']:,} groups"
     finding = "the predictions are{} better than the same mean distribution for every row"
+    votes = held.get("votes")
+    if votes is not None:
+        rows += f" ({votes:,.6g} votes)"
+        finding = (
+            "the votes are{} likelier under the predictions than under the shares of all training "
+            f"votes (log-probability per vote {gain:+.3f}, standard error {error:.3f})"
+        )
     less_likely = ""
     likelihood_gain = held["likelihood_gain"]
     if likelihood_gain is not None:
@@ -303,8 +331,11 @@ def describe_signal(held: dict[str, Any]) -> str:
     return f"{verdict} Labels are {less_likely}." if less_likely else verdict
 
 
-def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
-    """Warnings about labels that are constant or positive in few rows."""
+def _check_labels(targets: TrainingTargets, labels: Sequence[str]) -> list[str]:
+    """Warnings about labels that are constant, or positive in few rows."""
+    if targets.counts is not None:
+        return _check_voted_labels(targets.counts, labels)
+    T = targets.truth
     positive = (T > 0).sum(axis=0)
     observed = (~np.isnan(T)).sum(axis=0)
     never = "Labels never seen (positive in no row, so their degrees mean nothing)"
@@ -317,11 +348,31 @@ def _check_labels(T: Array, labels: Sequence[str]) -> list[str]:
     if are_logical(T):
         found[always] = (positive == observed) & (observed > 0)
         found[rare] = (positive > 0) & (positive < min(_RARE, len(T)))
+    return _list_labels(found, labels)
+
+
+def _check_voted_labels(counts: Array, labels: Sequence[str]) -> list[str]:
+    """Warnings about labels with few votes or none."""
+    n_votes = counts.sum(axis=0)
+    never = "Labels without votes (so their degrees mean nothing)"
+    rare = f"Rare labels (fewer than {_RARE} votes, so their degrees are unreliable)"
+    is_rare = (n_votes > 0) & (n_votes < min(_RARE, len(counts)))
+    return _list_labels({never: n_votes == 0, rare: is_rare}, labels)
+
+
+def _list_labels(found: dict[str, Mask], labels: Sequence[str]) -> list[str]:
+    """A sentence for each text about some labels."""
     warnings = []
     for text, mask in found.items():
         if mask.any():
             warnings.append(f"{text}: {format_list(np.compress(mask, labels).tolist())}.")
     return warnings
+
+
+def held_out_recovery(facts: dict[str, Any]) -> VoteRecovery | None:
+    """The recovery of votes on held-out rows that a model keeps, if it was scored."""
+    record = (facts["holdout"] or {}).get("recovery")
+    return None if record is None else VoteRecovery(**record)
 
 
 def held_out_scores(facts: dict[str, Any]) -> list[Score]:

@@ -30,6 +30,12 @@ _OTHER_KINDS = (
     "degrees of some rows (--kind), and divide percentages by 100."
 )
 
+_ONE_VOTE = (
+    "No row has more than one vote. Such votes cannot show how much rows with the same features "
+    "differ: the recovered degrees rest on an assumption about it, and are too even if raters "
+    "mostly agree. A second vote for some of the rows would show it."
+)
+
 
 @dataclass(frozen=True)
 class TrainingTargets:
@@ -46,6 +52,8 @@ class TrainingTargets:
     kind : {"0/1", "degrees", "votes"}
     messages : list of str
         What the user should know.
+    counts : ndarray of shape (n_samples, n_labels) or None
+        The votes, if the labels are counts of votes.
     """
 
     y: Array
@@ -53,6 +61,19 @@ class TrainingTargets:
     truth: Array
     kind: str
     messages: list[str]
+    counts: Array | None = None
+
+    def label_means(self) -> Array:
+        """Mean of each label; its share of all votes."""
+        if self.counts is None:
+            return np.asarray(np.nanmean(self.truth, axis=0))
+        return self.mean_distribution()
+
+    def mean_distribution(self) -> Array:
+        """The shares of all votes, or the mean of other labels: see `mean_distribution`."""
+        if self.counts is None:
+            return mean_distribution(self.truth)
+        return self.counts.sum(axis=0) / self.counts.sum()
 
 
 @dataclass(frozen=True)
@@ -110,14 +131,25 @@ class TableLabels:
         """Whether they are 0/1 labels, with or without degrees of some rows."""
         return self.kind == "mixed" or (self.kind == "auto" and are_logical(self.values))
 
+    @property
+    def are_degrees(self) -> bool:
+        """Whether the labels of every row that has any sum to 1, and some are fractions."""
+        sums = self.values.sum(axis=1)
+        tolerance = max(SUM_TOLERANCE, _rounding_tolerance(np.nan_to_num(self.values)))
+        sum_to_one = (np.abs(sums - 1) <= tolerance) | (sums == 0)
+        return bool(sum_to_one.all() and (self.values % 1 != 0).any())
+
     def for_estimator(self, estimator: Any) -> TrainingTargets:
         """The labels as an estimator takes them; anything else is refused by row and column.
 
-        Counts of votes become degrees with the number of votes as sample weight: for a learner, and
-        for a joint model that takes degrees. Any other joint model is given the 0/1 labels that
-        votes are when only some or none are counted, and the number of raters if it takes that.
-        Degrees of some rows are for DLDL, which keeps them.
+        Counts of votes stay what they are for an estimator that takes them, which reads the labels
+        as counts unless another kind is declared. For others they become degrees with the number of
+        votes as sample weight: for a learner, and for a joint model that takes degrees. Any other
+        joint model is given the 0/1 labels that votes are when only some or none are counted, and
+        the number of raters if it takes that. Degrees of some rows are for DLDL, which keeps them.
         """
+        if self.kind != "mixed" and get_tags(estimator).counts:
+            return self._count_targets(estimator)
         if self.kind == "votes":
             return self._vote_targets(estimator)
         row_data = {}
@@ -142,11 +174,31 @@ class TableLabels:
             messages.append(f"{unknown} of {y.size} labels are unknown{meaning}.")
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
+    def _count_targets(self, estimator: Any) -> TrainingTargets:
+        """Targets of an estimator that takes counts of votes."""
+        name = type(estimator).__name__
+        self._check_two_labels()
+        self._check_not_degrees(estimator, "use a learner such as SABFGS without --kind votes")
+        degrees, totals, _ = self.count_votes(weighted=True)
+        self._check_some_votes()
+        messages = []
+        if self.kind == "auto" and are_logical(self.values) and (totals > 1).any():
+            messages.append(
+                f"{name} takes each positive label as one vote; confirm that these are counts by "
+                "--kind votes (kind='votes'), or use DLDL or VoteLDL for 0/1 labels that are none."
+            )
+        if (self.values % 1 != 0).any():
+            messages.append("Some counts are fractions: they are taken as weighted votes.")
+        if n_unvoted := (totals == 0).sum():
+            messages.append(f"{n_unvoted} rows without votes get the degrees that are predicted.")
+        if (totals <= 1).all() and not estimator.is_baseline:
+            messages.append(_ONE_VOTE)
+        return TrainingTargets(self.values, {}, degrees, "votes", messages, self.values)
+
     def _vote_targets(self, estimator: Any) -> TrainingTargets:
-        degrees, totals, messages = self._count_votes()
+        degrees, totals, messages = self.count_votes()
+        self._check_some_votes()
         voted = (totals > 0)[:, None]
-        if not voted.any():
-            raise TableError("there are no votes: every count is 0.")
         name = type(estimator).__name__
         tags = get_tags(estimator)
         row_data = {"sample_weight": totals}
@@ -168,20 +220,57 @@ class TableLabels:
                 f"{name} takes no sample weights: every row counts once, "
                 "whatever its number of votes."
             )
-        return TrainingTargets(y, row_data, degrees, "votes", messages)
+        return TrainingTargets(y, row_data, degrees, "votes", messages, self.values)
+
+    def resolve_kind(self, estimator: Any) -> Self:
+        """Read labels of new rows as counts of votes if an estimator takes these.
+
+        Not if another kind is declared, or if they are degrees.
+        """
+        if self.kind == "auto" and get_tags(estimator).counts and not self.are_degrees:
+            return replace(self, kind="votes")
+        return self
+
+    def to_enhance(self, estimator: Any) -> Array:
+        """Labels as ``enhance`` of an estimator takes them: 0/1, or counts of votes."""
+        takes_counts = get_tags(estimator).counts
+        if takes_counts and self.kind == "auto":
+            self._check_not_degrees(estimator, "declare weighted votes by --kind votes")
+        if self.kind != ("votes" if takes_counts else "auto"):
+            taken = "counts of votes" if takes_counts else "0/1 labels"
+            raise ParameterError(
+                f"{type(estimator).__name__} enhances {taken}, which kind={self.kind!r} (--kind "
+                f"{self.kind}) does not suit; leave it out, or use a model of DLDL for 0/1 labels, "
+                "of CountLDL for votes."
+            )
+        if takes_counts:
+            self.check_counts(weighted=True)
+            return self.values
+        advice = "only 0/1 labels can be enhanced; for counts of votes use a model of CountLDL."
+        return self.check_logical(estimator, advice)
+
+    def _check_not_degrees(self, estimator: Any, otherwise: str) -> None:
+        """Refuse degrees where counts of votes are needed; ``otherwise`` ends the advice."""
+        if self.are_degrees:
+            raise TableError(
+                f"{type(estimator).__name__} takes counts of votes, but the labels of each row sum "
+                "to 1, as degrees do; multiply them by the number of votes of the row, or "
+                f"{otherwise}."
+            )
 
     def handle_empty_rows(self, how: str) -> tuple[Self, Indices]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown.
 
-        Also return the rows that are left.
+        Rows without votes can only be left out; otherwise they stay as they are. Also return the
+        rows that are left.
         """
         check_choice("empty_rows", how, _EMPTY_ROWS)
-        empty = self._empty_rows() & self.is_logical
-        if how == "drop":
+        empty = self._empty_rows()
+        if how == "drop" and (self.is_logical or self.kind == "votes"):
             rows = np.flatnonzero(~empty)
             return self.take(rows), rows
         found = self
-        if how == "unknown":
+        if how == "unknown" and self.is_logical:
             found = replace(self, values=np.where(empty[:, None], np.nan, self.values))
         return found, np.arange(len(empty))
 
@@ -286,8 +375,15 @@ class TableLabels:
         is_one = np.abs(sums - 1) <= np.finfo(D.dtype).eps
         return {"D": np.where(is_one, D, D / sums).astype(D.dtype)}
 
-    def to_evaluation_targets(self) -> tuple[Array, Array | None, bool, list[str]]:
+    def to_evaluation_targets(
+        self, *, weighted: bool = False
+    ) -> tuple[Array, Array | None, bool, list[str]]:
         """What predictions of other rows are compared with.
+
+        Parameters
+        ----------
+        weighted : bool, default=False
+            Whether counts of votes may be fractions.
 
         Returns
         -------
@@ -300,7 +396,7 @@ class TableLabels:
         messages : list of str
         """
         if self.kind == "votes":
-            degrees, totals, messages = self._count_votes()
+            degrees, totals, messages = self.count_votes(weighted=weighted)
             return degrees, totals, False, messages
         if not self.is_logical:
             return self.check_degrees(), None, False, []
@@ -350,20 +446,35 @@ class TableLabels:
         if parts:
             raise TableError(f"{'; '.join(parts)}; {advice}")
 
-    def _count_votes(self) -> tuple[Array, Array, list[str]]:
-        """Degrees, numbers of votes of the rows, and messages."""
-        self.check_all_known("write 0 where there are no votes.")
-        bad = (self.values < 0) | (self.values % 1 != 0)
-        self._raise_at_first(
-            bad,
-            "{} is no count of votes; use kind='mixed' (--kind mixed) for 0/1 labels with degrees "
-            "of some rows, none for degrees of all rows.",
-        )
+    def check_counts(self, *, weighted: bool = False) -> None:
+        """Refuse label columns that are no counts of votes, naming the first cell.
+
+        ``weighted``: whether counts may be fractions.
+        """
+        self.check_all_known("write 0 where there are no votes, or use --blank 0 (blank=0).")
+        values = self.values
+        bad = (values < 0) | ~np.isfinite(values)
+        advice = "write a number from 0 on."
+        if not weighted:
+            bad |= values % 1 != 0
+            advice = (
+                "use kind='mixed' (--kind mixed) for 0/1 labels with degrees of some rows, none "
+                "for degrees of all rows, and CountLDL for weighted votes."
+            )
+        self._raise_at_first(bad, "{} is no count of votes; " + advice)
+
+    def count_votes(self, *, weighted: bool = False) -> tuple[Array, Array, list[str]]:
+        """Degrees, numbers of votes of the rows, and messages; see `check_counts`."""
+        self.check_counts(weighted=weighted)
         degrees, totals = votes_to_degrees(self.values)
         messages = []
         if n_unvoted := (totals == 0).sum():
             messages.append(f"{n_unvoted} rows without votes are not used.")
         return degrees, totals, messages
+
+    def _check_some_votes(self) -> None:
+        if not self.values.any():
+            raise TableError("there are no votes: every count is 0.")
 
     def _check_two_labels(self) -> None:
         """Refuse a single label: there is nothing to share."""

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from ldlearn.compose.method_names import default_method, make_predictor
 from ldlearn.core.row_groups import Keys, hash_rows
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import TableError
-from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import ColumnType, check_columns
@@ -21,7 +22,7 @@ from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import LabelledTable, read_labelled
 from ldlearn.tables.options import ColumnOptions, Columns, WritingOptions
 from ldlearn.tables.source import as_frame
-from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
+from ldlearn.tables.table_labels import TableLabels, TrainingTargets
 from ldlearn.tables.training_rows import sample_keys
 from ldlearn.tables.values import describe_repeated, import_pandas
 from ldlearn.tables.writing import uncertainty_columns
@@ -123,7 +124,8 @@ class TableModel:
             sum to 1 if the estimator is a learner, or votes (see `ColumnOptions`). Or one column of
             lists: ``sky|sea``.
         estimator : estimator, optional
-            Anything of the library that predicts, unfitted; by default `DLDL`.
+            Anything of the library that predicts, unfitted; by default `DLDL`, and `CountLDL` if
+            ``columns`` declares votes.
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which
             takes a series of texts. By default TF-IDF. A model file can hold only that and what
@@ -167,7 +169,9 @@ class TableModel:
 
         The ``types`` of the columns are inferred unless they are given.
         """
-        estimator = DLDL() if estimator is None else clone(estimator)
+        if estimator is None:
+            estimator = make_predictor(default_method(table.labels.kind))
+        estimator = clone(estimator)
         sparse = get_tags(estimator).input_tags.sparse
         cleaned, types, report = table.clean(types, sparse=sparse)
         if embedding is not None and not types.select(ColumnType.TEXT):
@@ -189,14 +193,16 @@ class TableModel:
             "rows": len(T),
             "transformed_features": X.shape[1],
             "label_kind": targets.kind,
-            "label_means": dict(zip(labels, np.nanmean(T, axis=0).tolist(), strict=True)),
+            "label_means": dict(zip(labels, targets.label_means().tolist(), strict=True)),
             "positives_per_row": float((T > 0).sum() / len(T)),
-            "mean_distribution": mean_distribution(T).tolist(),
+            "mean_distribution": targets.mean_distribution().tolist(),
             "holdout": None,
             "source": {},
             **columns,
             "warnings": messages,
         }
+        if targets.counts is not None:
+            facts["votes"] = _summarize_votes(targets.counts)
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
         model = cls(
@@ -291,16 +297,20 @@ class TableModel:
         table: Any,
         report: CellReport | None = None,
         *,
+        kind: str = "auto",
         blank: float | None = None,
         empty_rows: str = "error",
         writing: WritingOptions = WritingOptions(),
     ) -> Any:
-        """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
+        """Degrees of rows whose labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
-            Has the feature columns and the label columns.
+            Has the feature columns and the label columns: 0/1, or counts of votes if the estimator
+            takes these. A row without votes gets the predicted degrees.
+        kind : {"auto", "votes"}, default="auto"
+            What the labels are declared to be; by default what the estimator takes.
         blank : float, optional
             Value of empty label cells: 0, or NaN for unknown; by default they are unknown, too, but
             some known label must be 0 if more than 10 % are empty.
@@ -316,10 +326,11 @@ class TableModel:
         """
         self.check_can_enhance()
         frame = as_frame(table)
-        labels, rows = self.read_labels(frame, blank).handle_empty_rows(empty_rows)
+        found = self.read_labels(frame, blank, kind).resolve_kind(self.estimator)
+        labels, rows = found.handle_empty_rows(empty_rows)
         if len(rows) < len(frame):
             frame = frame.take(rows)
-        Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
+        Y = labels.to_enhance(self.estimator)
         X = self.transform(frame, report)
         further = uncertainty_columns(self.estimator, self.labels, writing, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
@@ -366,3 +377,13 @@ class TableModel:
         if self.id is not None and self.id in table.columns:
             columns = {self.id: frame[self.id].to_numpy()} | columns
         return type(table)(columns)
+
+
+def _summarize_votes(counts: Array) -> dict[str, float | int]:
+    """Number of votes, of rows with votes, and of rows with a single one."""
+    n_votes = counts.sum(axis=1)
+    return {
+        "total": float(n_votes.sum()),
+        "voted_rows": int((n_votes > 0).sum()),
+        "single_vote_rows": int((n_votes == 1).sum()),
+    }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from ldlearn._messages import format_list
 from ldlearn.core.simplex import round_rows
@@ -86,8 +87,14 @@ def name_uncertainty_columns(
         raise TableError(
             f"labels have names of columns that would be added: {format_list(taken)}; rename them."
         )
-    if names:
+    if interval is not None:
         check_gives_intervals(estimator, verb)
+        _check_takes_raters(estimator, options.raters)
+    if options.flag_far and not hasattr(estimator, "far_from_training"):
+        raise ParameterError(
+            f"{type(estimator).__name__} flags no rows far from training; leave out flag_far "
+            "(--flag-far), or use DLDL or VoteLDL."
+        )
     return names
 
 
@@ -103,9 +110,11 @@ def uncertainty_columns(
     names = name_uncertainty_columns(estimator, labels, options, verb)
     columns: list[Any] = []
     if options.interval is not None:
-        low, high = getattr(estimator, f"{verb}_interval")(
-            *inputs, coverage=options.interval, n_raters=options.raters
-        )
+        known = {}
+        if not get_tags(estimator).counts:
+            known["n_raters"] = options.raters
+        interval = getattr(estimator, f"{verb}_interval")
+        low, high = interval(*inputs, coverage=options.interval, **known)
         for ends in zip(low.T, high.T, strict=True):
             columns += ends
     if options.flag_far:
@@ -116,9 +125,17 @@ def uncertainty_columns(
 def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
     """Refuse an estimator without intervals of what it predicts, or enhances."""
     if not hasattr(estimator, f"{verb}_interval"):
-        name = type(estimator).__name__
         raise ParameterError(
-            f"{name} gives no intervals and no flag of far rows; use DLDL or VoteLDL."
+            f"{type(estimator).__name__} gives no intervals; use DLDL, VoteLDL, or for counts of "
+            "votes CountLDL."
+        )
+
+
+def _check_takes_raters(estimator: Any, raters: float | None) -> None:
+    if raters is not None and get_tags(estimator).counts:
+        raise ParameterError(
+            f"{type(estimator).__name__} learns from counts of votes, which are as many as the "
+            "raters of a row; leave out raters (--raters)."
         )
 
 
