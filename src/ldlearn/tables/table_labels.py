@@ -113,8 +113,9 @@ class TableLabels:
     def for_estimator(self, estimator: Any) -> TrainingTargets:
         """The labels as an estimator takes them; anything else is refused by row and column.
 
-        Counts of votes become degrees with the number of votes as sample weight: for a learner, and
-        for a joint model that takes degrees. Any other joint model is given the 0/1 labels that
+        Counts of votes stay what they are for an estimator that takes them. For others they become
+        degrees with the number of votes as sample weight: for a learner, and for a joint model that
+        takes degrees. Any other joint model is given the 0/1 labels that
         votes are when only some or none are counted, and the number of raters if it takes that.
         Degrees of some rows are for DLDL, which keeps them.
         """
@@ -149,6 +150,8 @@ class TableLabels:
             raise TableError("there are no votes: every count is 0.")
         name = type(estimator).__name__
         tags = get_tags(estimator)
+        if tags.counts:
+            return TrainingTargets(self.values, {}, degrees, "votes", messages)
         row_data = {"sample_weight": totals}
         y = np.where(voted, self.values > 0, np.nan)
         if estimator.kind == "learner":
