@@ -1,14 +1,20 @@
 """Does `ldlearn ask` choose better rows than chance? Data sets with real votes.
 
-``python benchmarks/ask.py [--seeds N] [--rows N]`` prints a Markdown table.
+``python benchmarks/ask.py [--seeds N] [--rows N]`` prints two Markdown tables.
 
-Half of the rows are for training. Each has three raters, drawn from its real votes; its 0/1 labels
+0/1 labels: half of the rows are for training. Each has three raters, drawn from its real votes; its 0/1 labels
 are the labels that any of them chose. DLDL is fitted on these labels, and rows are chosen by its
 degrees. The chosen rows are annotated with the fractions of all their votes (`degrees` of ``fit``),
 or by one more rater. The error is the mean squared distance from the fractions of all votes,
 relative to that without annotations: of the degrees of the training rows, and of predictions for
 the other half. Rows are chosen at random, by the largest expected error (`expected_errors`), and as
 `ldlearn ask` does, with diversity.
+
+Counts of votes: each row has two votes, drawn from one half of its real votes. CountLDL is fitted on
+them, and one more vote is drawn for each of 50 selected rows, and so on: at random, of the rows with
+the fewest votes, by the largest gain of a vote (`CountLDL.vote_gain`), and with diversity, as
+`ldlearn ask` does. The recovered degrees are compared with the other half of the votes: the
+intersection with their shares, and their cross-entropy.
 """
 
 import argparse
@@ -19,8 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn import DLDL
+from ldlearn import DLDL, CountLDL
+from ldlearn.core.targets import split_votes
 from ldlearn.datasets import load_vader_tweets, read_dataset
+from ldlearn.metrics import cross_entropy, intersection
 from ldlearn.tables.ask import choose_rows, expected_errors
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -30,6 +38,15 @@ from shared_data import SHARED
 ANNOTATIONS = (50, 100, 200)
 RATERS = 3
 PRIOR = 2.0  # votes that the prediction counts as
+FIRST_VOTES = 2  # of each row
+BATCH = 50  # votes between two fits
+SPENT = (0, 100, 250, 500)  # votes
+VOTE_CHOICES = (
+    "random",
+    "fewest votes",
+    "largest gain of a vote",
+    "gain of a vote, diversity",
+)
 
 
 def data_sets() -> Iterator[tuple[str, Any, Any]]:
@@ -102,30 +119,74 @@ def errors(X: Any, counts: Any, seed: int, n_rows: int) -> Iterator[tuple[str, s
                 yield kind, choice, n, value / start[kind]
 
 
+def select(choice: str, rng: np.random.Generator, model: CountLDL, X: Any, votes: Any) -> Any:
+    """The rows that get one more vote."""
+    shuffled = rng.permutation(len(X))
+    if choice == "random":
+        return shuffled[:BATCH]
+    if choice == "fewest votes":
+        n_votes = votes[shuffled].sum(axis=1)
+        return shuffled[np.argsort(n_votes, kind="stable")[:BATCH]]
+    gains = model.vote_gain(X, votes)
+    if choice == "largest gain of a vote":
+        return np.argsort(-gains, kind="stable")[:BATCH]
+    return choose_rows(gains, X, BATCH)
+
+
+def vote_errors(
+    X: Any, counts: Any, seed: int, n_rows: int
+) -> Iterator[tuple[str, str, int, float]]:
+    """Metric, selection, number of votes spent, and the value of the metric."""
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(X))[:n_rows]
+    X = X[rows]
+    pool, hidden = split_votes(counts[rows], rng)
+    shares = hidden / hidden.sum(axis=1, keepdims=True)
+    first = draw(rng, pool, FIRST_VOTES)
+    for choice in VOTE_CHOICES:
+        votes = first.copy()
+        for spent in range(0, SPENT[-1] + 1, BATCH):
+            model = CountLDL().fit(X, votes)
+            if spent in SPENT:
+                D = model.label_distributions_
+                yield "intersection", choice, spent, intersection(shares, D)
+                yield "cross-entropy", choice, spent, cross_entropy(shares, D)
+            chosen = select(choice, rng, model, X, votes)
+            votes[chosen] += draw(rng, pool[chosen] - votes[chosen], 1)
+
+
+def print_table(heads: list[str], found: dict[tuple[str, ...], dict[int, list[float]]]) -> None:
+    """Means and their standard errors; the keys of ``found`` are the first cells of its rows."""
+    print("| " + " | ".join(heads) + " |")
+    print("|" + "---|" * len(heads))
+    for key, by_n in found.items():
+        cells = list(key)
+        for values in by_n.values():
+            error = np.std(values, ddof=1) / len(values) ** 0.5
+            cells.append(f"{np.mean(values):.3f} ± {error:.3f}")
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int, default=1500)
     given = parser.parse_args()
-    print(
-        "| data set | answer | error of | choice | "
-        + " | ".join(f"{n} answers" for n in ANNOTATIONS)
-        + " |"
-    )
-    print("|---|---|---|---|" + "---|" * len(ANNOTATIONS))
+    by_labels: dict[tuple[str, ...], dict[int, list[float]]] = {}
+    by_votes: dict[tuple[str, ...], dict[int, list[float]]] = {}
     for name, X, counts in data_sets():
-        found: dict[tuple[str, str], dict[int, list[float]]] = {}
         for seed in range(given.seeds):
             for kind, choice, n, error in errors(X, counts, seed, given.rows):
-                found.setdefault((kind, choice), {}).setdefault(n, []).append(error)
-        for (kind, choice), by_n in sorted(found.items(), key=lambda item: item[0][0]):
-            answer = "one more rater" if kind == "votes and prediction" else "all votes"
-            cells = [
-                f"{np.mean(v):.3f} ± {np.std(v, ddof=1) / len(v) ** 0.5:.3f}" for v in by_n.values()
-            ]
-            print(
-                f"| {name} | {answer} | {kind} | {choice} | " + " | ".join(cells) + " |", flush=True
-            )
+                annotation = "one more rater" if kind == "votes and prediction" else "all votes"
+                values = by_labels.setdefault((name, annotation, kind, choice), {})
+                values.setdefault(n, []).append(error)
+            for metric, choice, n, value in vote_errors(X, counts, seed, given.rows):
+                by_votes.setdefault((name, metric, choice), {}).setdefault(n, []).append(value)
+    columns = [f"{n} annotations" for n in ANNOTATIONS]
+    print_table(["data set", "annotation", "error of", "selection", *columns], by_labels)
+    print()
+    columns = [f"{n} votes" for n in SPENT]
+    print_table(["data set", "metric", "selection", *columns], by_votes)
 
 
 if __name__ == "__main__":

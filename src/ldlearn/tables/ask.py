@@ -27,7 +27,8 @@ _PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
 _MAX_CANDIDATES = 5000  # among which similar rows are avoided
 _MIN_LABELLED_ROWS = 20  # with labels, to look for suspicious ones
-_ADDED_COLUMNS = ("rank", "expected_error", "suspicious")
+_ERROR = "expected_error"
+_GAIN = "vote_gain"
 
 
 def ask_table(
@@ -43,9 +44,14 @@ def ask_table(
     """Write the rows that should be annotated next, and the labels that look wrong.
 
     The table has the identifier, the texts (or what ``writing.keep`` names), ``rank`` (see
-    `choose_rows`), ``expected_error`` (see `expected_errors`), and ``suspicious``: labels that look
-    wrong, with the probability of what is given. The `n` rows to annotate come first, then up to
-    `n` other rows with suspicious labels, without a rank.
+    `choose_rows`), what the rank depends on, and ``suspicious``: labels that look wrong, with the
+    probability of what is given. The `n` rows to annotate come first, then up to `n` other rows
+    with suspicious labels, without a rank.
+
+    The rank depends on ``expected_error``, the expected squared error of the degrees of the row
+    (see `expected_errors`). If the model learned from counts of votes and knows what one more vote
+    would do, it is ``vote_gain`` instead: by how much one more vote is expected to reduce the
+    variance of the degrees, summed over the labels (see `CountLDL.vote_gain`).
 
     Parameters
     ----------
@@ -72,18 +78,22 @@ def ask_table(
         raise ParameterError(f"n must be at least 1, got {n}.")
     writing = check_writing(output, [data, model], writing)
     found = read_model_rows(data, model, columns, writing.keep, reading)
-    for name in _ADDED_COLUMNS:
+    scores = vote_gains(found)
+    score_name = _GAIN
+    if scores is None:
+        scores = expected_errors(found.predicted, found.degrees, found.n_votes)
+        score_name = _ERROR
+    for name in ("rank", score_name, "suspicious"):
         if name in (found.cells.index.name, *found.cells):
             advice = "rename it, or leave it out with keep"
             raise TableError(f"a column of this name would be added; {advice}.", column=name)
-    errors = expected_errors(found.predicted, found.degrees, found.n_votes)
-    asked = choose_rows(errors, found.X, n)
+    asked = choose_rows(scores, found.X, n)
     notes, others, messages = _check_labels_of_rows(found)
     others = others[~np.isin(others, asked)][:n]
     places = [*asked, *others]
     written = found.cells.iloc[places].reset_index()
     written["rank"] = [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
-    written["expected_error"] = errors[places]
+    written[score_name] = scores[places]
     written["suspicious"] = ["; ".join(notes[i]) for i in places]
     write_table(output, [written], writing=writing)
     labels = list(found.model.labels)
@@ -111,6 +121,19 @@ def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, li
     found = np.flatnonzero(suspicious.any(axis=1))
     lowest = np.where(suspicious, probabilities, 1.0)[found].min(axis=1)
     return notes, found[np.argsort(lowest, kind="stable")], messages
+
+
+def vote_gains(rows: ModelRows) -> Array | None:
+    """By how much one more vote is expected to reduce the variance of the degrees of each row.
+
+    None if the model does not know.
+    """
+    estimator = rows.model.estimator
+    if not hasattr(estimator, "vote_gain"):
+        return None
+    counts = np.zeros(rows.predicted.shape) if rows.counts is None else rows.counts
+    gains: Array = estimator.vote_gain(rows.X, counts)
+    return gains
 
 
 def expected_errors(
