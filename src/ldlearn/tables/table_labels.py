@@ -171,17 +171,17 @@ class TableLabels:
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
     def handle_empty_rows(self, how: str) -> tuple[Self, Indices]:
-        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown.
+        """Leave out rows whose labels are all 0, or take those that are 0/1 as unknown.
 
         Also return the rows that are left.
         """
         check_choice("empty_rows", how, _EMPTY_ROWS)
-        empty = self._empty_rows() & self.is_logical
+        empty = self._empty_rows()
         if how == "drop":
             rows = np.flatnonzero(~empty)
             return self.take(rows), rows
         found = self
-        if how == "unknown":
+        if how == "unknown" and self.is_logical:
             found = replace(self, values=np.where(empty[:, None], np.nan, self.values))
         return found, np.arange(len(empty))
 
@@ -268,7 +268,9 @@ class TableLabels:
                 self.check_zero_or_one("logical labels are 0 or 1.")
             return {"Y": (values > 0).astype(np.int8)}
         if kind == "votes":
-            self.check_rows("every row needs at least one vote.", np.inf)
+            self.check_rows(
+                "every row needs at least one vote; drop such rows (--empty-rows drop).", np.inf
+            )
             totals = values.sum(axis=1, keepdims=True, dtype=np.float64)
             return {"counts": values, "D": values / totals}
         # float32 stays as it is in the file.
