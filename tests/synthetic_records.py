@@ -138,6 +138,7 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
         method=method,
         kind=kind,
         is_baseline=baseline,
+        trained_on="truth" if kind == "learner" else "logical",
         repeat=repeat,
         seed=repeat,
         sizes={

@@ -130,11 +130,10 @@ def test_methods_without_support_for_unknown_labels_are_left_out(run, files, no_
     assert "GLLE + SABFGS cannot be fitted without them; DLDL can" in found.message
 
 
-@pytest.mark.parametrize(("kind", "threshold"), [("votes", 0.0), ("degrees", 0.01)])
-def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, threshold):
+def test_degrees_are_used_as_truth(run, files, no_rendering):
     found = run(
         "compare-methods",
-        f"{kind}.csv",
+        "degrees.csv",
         "-l",
         ",".join(LABELS),
         "--id",
@@ -148,8 +147,7 @@ def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, thr
         "out",
     )
     assert (found.code, found.out) == (0, ""), found.err
-    plan = load_plan("out/plan.toml")
-    assert plan.protocol.threshold == threshold
+    assert load_plan("out/plan.toml").protocol.rule == "threshold"
     assert all(
         "intersection" in (record.prediction or record.recovery) for record in read_records("out")
     )
@@ -160,6 +158,74 @@ def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, thr
         "UniformLE",
     }  # recovery is compared with baselines, too
     assert "0/1 labels only" not in (files / "out" / "report.html").read_text()
+
+
+VOTES = ("compare-methods", "votes.csv", "-l", "sky:sun", "--id", "photo", "--kind", "votes")
+
+
+def test_methods_of_counts_are_compared_by_votes_that_they_have_not_seen(run, files, no_rendering):
+    found = run(*VOTES, "--repeats", 2, "--log")
+    assert found.code == 0, found.err
+    records = read_records("votes-methods")
+    assert [record.status for record in records] == ["ok"] * 14
+    methods = ["CountLDL", "VoteShares", "VoteShares Laplace", "SABFGS", "MLPLDL", "MeanLDL"]
+    assert [record.method for record in records[:7]] == [*methods, "DLDL"]
+    assert records[2].params == {"smoothing": 1.0}
+    assert records[6].params == {"zeros": "less"}
+    # Of five votes, methods see three.
+    assert records[0].votes == {"seen": 3.0, "recovery": 2.0, "prediction": 5.0}
+    columns = ("Cross-entropy ↓", "Intersection ↑", "Kullback-Leibler ↓")
+    places = list(map(found.out.index, columns))
+    assert places == sorted(places)
+    assert "DLDL (0/1 labels)" in found.out
+    assert "Compared with the shares of held-out votes of training rows, on average 2" in found.out
+    assert "Compared with the shares of votes of test rows, on average 5 per row" in found.out
+    rankings = [line for line in found.out.splitlines() if line.startswith("Lowest")]
+    for rows, ranking in zip(("training", "test"), rankings, strict=True):
+        assert f"Lowest cross-entropy on {rows} rows: " in ranking
+        assert " against " in ranking
+        assert " ± " in ranking
+    plan = load_plan("votes-methods/plan.toml")
+    assert (plan.protocol.rule, plan.protocol.k) == ("counts", None)
+    again = run("run", "votes-methods/plan.toml", "-o", "votes-methods", "--log")
+    assert "0 computed now" in again.out
+
+
+def test_any_method_can_be_compared_on_counts(run, files, no_rendering):
+    names = "SABFGS,GLLE+MeanLDL,VoteShares Laplace,DLDL"
+    found = run(*VOTES, "--repeats", 1, "--methods", names, "--zeros", "none", "--log")
+    assert found.code == 0, found.err
+    records = {record.method: record for record in read_records("votes-methods")}
+    assert records.keys() == {"SABFGS", "GLLE + MeanLDL", "GLLE", "VoteShares Laplace", "DLDL"}
+    assert records["SABFGS"].trained_on == "votes"
+    assert records["GLLE"].recovery["cross_entropy"] > 0
+    assert records["DLDL"].params == {"zeros": "none"}
+
+
+def test_counts_of_one_vote_are_not_taken_for_labels(run, files, no_rendering, table):
+    single = table.copy()
+    single[LABELS] = np.eye(3, dtype=int)[np.arange(60) % 3]
+    single.to_csv("votes.csv", index=False)
+    found = run(*VOTES, "--repeats", 1, "--methods", "VoteShares,MeanLDL", "--log")
+    assert found.code == 0, found.err
+    assert "on training rows" not in found.out
+    assert "Lowest cross-entropy on test rows: " in found.out
+    assert {record.trained_on for record in read_records("votes-methods")} == {"votes"}
+
+
+def test_rows_without_votes_can_be_left_out(run, files, no_rendering, table):
+    empty = table.copy()
+    empty.loc[7, LABELS] = 0
+    empty.to_csv("votes.csv", index=False)
+    options = ("--repeats", 1, "--methods", "VoteShares,MeanLDL")
+    refused = run(*VOTES, *options)
+    assert refused.code == 2
+    assert "row 9: degrees that sum to 0" in refused.message
+    assert "--empty-rows drop" in refused.message
+    found = run(*VOTES, *options, "--empty-rows", "drop")
+    assert found.code == 0, found.err
+    sizes = read_records("votes-methods")[0].sizes
+    assert sizes["n_train"] + sizes["n_validation"] + sizes["n_test"] == 59
 
 
 def test_preprocessing_is_fitted_on_training_rows(files):
@@ -221,6 +287,12 @@ def test_compare_methods_from_python(files, monkeypatch):
             "did you mean GLLE",
         ),
         (["logical.csv", "-l", "skies", "--id", "photo"], "there is no column 'skies'"),
+        (["logical.csv", "-l", "sky:sun", "--kind", "mixed"], "kind must be one of auto, votes"),
+        (["logical.csv", "-l", "sky:sun", "--zeros", "more"], "zeros must be one of none, less"),
+        (
+            ["degrees.csv", "-l", "sky,sea", "--id", "photo", "--kind", "votes"],
+            "'degrees', rows 2, 3, 4, 5, 6 (and 50 more): the votes are not whole numbers",
+        ),
         (
             ["logical.csv", "-l", "sky:sun", "--id", "photo", "-o", "votes.csv"],
             "is a file; name a folder",

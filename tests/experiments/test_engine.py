@@ -232,7 +232,7 @@ def test_constant_labels_are_reported_once_by_the_run_and_in_the_report(tmp_path
 )
 def test_constant_labels_are_those_of_one_observed_value_in_all_parts(column, constant):
     parts = [
-        SplitPart(np.arange(1), np.zeros((1, 1)), np.array([[value, 0.0], [1.0, 1.0]]), None)
+        SplitPart(rows=np.arange(1), X=np.zeros((1, 1)), Y=np.array([[value, 0.0], [1.0, 1.0]]))
         for value in column
     ]
     parts = [replace(part, Y=part.Y[:1]) for part in parts]

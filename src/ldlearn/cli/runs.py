@@ -92,7 +92,7 @@ def import_predictions(
         Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")
     ],
     trained_on: Annotated[
-        str, Option(help="What it was trained on: logical (0/1 labels) or truth.")
+        str, Option(help="What it was trained on: logical (0/1 labels), votes or truth.")
     ] = "logical",
     trust_plan: Annotated[
         bool, Option("--trust-plan", help="Import methods that RUN's plan names as a:b.")
@@ -125,13 +125,14 @@ def compare_methods(
     methods: Annotated[
         str | None,
         Option(
-            metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros."
+            metavar="NAMES",
+            help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit the labels.",
         ),
     ] = None,
     repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
-    columns: Annotated[ColumnOptions, fields_except(ColumnOptions, "kind", "separator")],
+    columns: Annotated[ColumnOptions, fields_except(ColumnOptions, "separator")],
     dialect: Dialect,
     jobs: Jobs = 1,
     quiet: Quiet = False,
@@ -139,13 +140,14 @@ def compare_methods(
 ) -> None:
     """Compare several methods on a table: held-out scores, and how much they differ.
 
-    Labels may be 0/1, counts of votes, or degrees. Without true degrees, methods are compared by
-    the likelihood of held-out 0/1 labels and by their agreement. Columns are preprocessed as by
-    `fit`, on training rows only.
+    Labels may be 0/1, counts of votes, or degrees. With --kind votes, methods see half of the votes
+    of a row and are scored by votes that they have not seen. With 0/1 labels, they are compared by
+    the likelihood of held-out labels and by their agreement. Columns are preprocessed as by `fit`,
+    on training rows only.
 
     \b
     ldlearn compare-methods data.csv --labels sky,mountain,sea --id photo
-    ldlearn compare-methods votes.csv -l joy:fear --methods DLDL,GLLE+SABFGS -o run
+    ldlearn compare-methods votes.csv -l joy:fear --kind votes -o run
     """
     if data == PIPE:
         raise BadParameter(
@@ -159,6 +161,7 @@ def compare_methods(
         data,
         labels,
         methods=split_names(methods),
+        kind=columns.kind,
         zeros=columns.zeros,
         repeats=repeats,
         seed=seed,
@@ -173,8 +176,9 @@ def compare_methods(
     found = _run_and_report(
         plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table}
     )
-    if not quiet and (ranking := describe_ranking(plan, found.records)):
-        console.print_result(escape_control_chars(ranking))
+    if not quiet:
+        for sentence in describe_ranking(plan, found.records):
+            console.print_result(escape_control_chars(sentence))
     from ldlearn.reporting import write_report
 
     try:

@@ -297,16 +297,19 @@ def check_counts(counts: Any, nan: str) -> Array:
     return votes
 
 
-def split_votes(counts: Array, random_state: np.random.Generator) -> tuple[Array, Array]:
-    """Split the votes of each row into two halves, drawn without replacement.
-
-    Of an odd number of votes the first half has one more, so that a row with one vote keeps it.
+def split_votes(
+    counts: Array, random_state: np.random.Generator, n_kept: int | None = None
+) -> tuple[Array, Array]:
+    """Split the votes of each row into two parts, drawn without replacement.
 
     Parameters
     ----------
     counts : ndarray of shape (n_samples, n_labels)
         Whole numbers.
     random_state : numpy.random.Generator
+    n_kept : int, default=None
+        Votes in the first part of each row; rows with fewer keep all. None means half of them, and
+        of an odd number the larger half, so that a row with one vote keeps it.
 
     Returns
     -------
@@ -319,9 +322,11 @@ def split_votes(counts: Array, random_state: np.random.Generator) -> tuple[Array
     (array([3., 1.]), array([2., 0.]))
     """
     remaining = counts.astype(np.int64)
-    missing = remaining.sum(axis=1) // 2
-    held_out = np.zeros_like(remaining)
     others = remaining.sum(axis=1)
+    missing = others // 2
+    if n_kept is not None:
+        missing = np.maximum(others - n_kept, 0)
+    held_out = np.zeros_like(remaining)
     for label, votes in enumerate(remaining.T):
         others = others - votes
         held_out[:, label] = random_state.hypergeometric(votes, others, missing)

@@ -60,12 +60,17 @@ class GridPoint:
 
 @dataclass(frozen=True)
 class SampleRows:
-    """A few training rows: numbers, true degrees, labels, recovered degrees, texts or features."""
+    """A few training rows: numbers, true degrees, labels, recovered degrees, texts or features.
+
+    Where votes were held out, the true degrees are their shares; ``votes`` are those that methods
+    saw.
+    """
 
     rows: list[int]
     truth: list[list[float]] | None = None
     logical: list[list[int]] | None = None
     recovered: list[list[float]] | None = None
+    votes: list[list[float]] | None = None
     texts: list[str] = field(default_factory=list)
 
 
@@ -108,12 +113,16 @@ class Record:
         Whether it uses no features, or is a plain classifier.
     external : bool
         Whether its predictions were made elsewhere.
-    trained_on : {"logical", "truth"}
+    trained_on : {"logical", "votes", "truth"}
+        0/1 labels, counts or shares of votes, or true degrees.
     estimator, params, learner, learner_params
         What the method is made of, with its fixed parameters.
     seed : int or None
     sizes : mapping
         n_train, n_validation, n_test, n_features, n_labels.
+    votes : mapping of str to float
+        If methods saw counts of votes: mean number of votes of a training row that they saw
+        (``seen``) and, by task, of those that a row was scored by, if not by true degrees.
     label_names : sequence of str
     constant_labels : sequence of str
         Those that are 0 in all rows, or 1, if the method was trained on 0/1 labels.
@@ -163,13 +172,14 @@ class Record:
     kind: str = ""
     is_baseline: bool = False
     external: bool = False
-    trained_on: Literal["logical", "truth"] = "logical"
+    trained_on: Literal["logical", "votes", "truth"] = "logical"
     estimator: str = ""
     params: Params = field(default_factory=dict)
     learner: str | None = None
     learner_params: Params = field(default_factory=dict)
     seed: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    votes: Mapping[str, float] = field(default_factory=dict)
     label_names: list[str] = field(default_factory=list)
     constant_labels: list[str] = field(default_factory=list)
     selection: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
@@ -218,7 +228,7 @@ class Record:
                 f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters"
             )
         samples = self.samples or SampleRows([])
-        parts = (samples.truth, samples.logical, samples.recovered)
+        parts = (samples.truth, samples.logical, samples.recovered, samples.votes)
         for part in (*parts, samples.texts or None):
             if part is not None and len(part) != len(samples.rows):
                 raise InputError("samples: each part must have one entry for each row")
@@ -269,6 +279,11 @@ class Record:
             f"0 in all rows or 1 in all rows ({names}); nothing can be learned about them, "
             "so try another threshold."
         )
+
+    @property
+    def is_scored_by_votes(self) -> bool:
+        """Whether scores compare with shares of votes instead of true degrees."""
+        return not self.votes.keys().isdisjoint(TASKS)
 
     def scores(self, task: Task) -> Scores:
         """Scores of a task by metric; empty if the method has none."""

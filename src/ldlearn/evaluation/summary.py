@@ -60,6 +60,8 @@ class Method:
         Uses no features, or is a plain classifier.
     is_reference : bool
         Was trained on the true degrees, unlike other methods of the run, so it does not compete.
+    is_limited : bool
+        Sees only 0/1 labels where other methods see counts of votes.
     estimator, learner : str
         What it is made of, if the records contain it.
     """
@@ -68,6 +70,7 @@ class Method:
     kind: str = ""
     is_baseline: bool = False
     is_reference: bool = False
+    is_limited: bool = False
     estimator: str = ""
     learner: str = ""
 
@@ -84,7 +87,10 @@ class Dataset:
     missing : str
         Why it could not be used; empty if it was.
     has_truth : bool
-        Whether its true degrees are known.
+        Whether its true degrees are known, or shares of votes that methods have not seen.
+    votes : mapping of str to float
+    is_scored_by_votes : bool
+        See `Record`.
     """
 
     name: str
@@ -92,6 +98,8 @@ class Dataset:
     label_names: Sequence[str] = ()
     missing: str = ""
     has_truth: bool = True
+    votes: Mapping[str, float] = field(default_factory=dict)
+    is_scored_by_votes: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,8 @@ class TaskTable:
     ranking : ScoreMatrix
         Mean scores of the methods that compete and have a score without failures on every data
         set, best average rank first.
+    votes : mapping of str to float
+        By data set that is scored by votes, their mean number in a row.
     """
 
     task: Task
@@ -126,6 +136,7 @@ class TaskTable:
     datasets: tuple[str, ...]
     scores: Mapping[tuple[str, str], MethodScore]
     ranking: ScoreMatrix
+    votes: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, method: str, dataset: str) -> MethodScore:
         """The score of a method on a data set, empty if there is no record."""
@@ -178,6 +189,8 @@ class Results:
     methods : dict of str to Method
     datasets, present_datasets, missing_datasets : list of Dataset
         All data sets of the run, those that were available, and the others.
+    voted_datasets : list of Dataset
+        Those that are scored by votes that methods have not seen.
     metrics, headline_metrics : list of Metric
         Metrics in the records, headline first; those of which tables and figures are also written
         as files.
@@ -205,6 +218,7 @@ class Results:
         self.datasets = list(starmap(_summarize_dataset, by_dataset.items()))
         self.present_datasets = [dataset for dataset in self.datasets if not dataset.missing]
         self.missing_datasets = [dataset for dataset in self.datasets if dataset.missing]
+        self.voted_datasets = [dataset for dataset in self.datasets if dataset.is_scored_by_votes]
         self._find_metrics(headline)
         candidates = []
         for method in self.methods.values():
@@ -297,11 +311,18 @@ class Results:
         # failed somewhere.
         average = ranking.average_ranks
         methods.sort(key=lambda method: (average.get(method.name, np.inf), method.is_reference))
-        return TaskTable(task, metric, tuple(methods), tuple(datasets), dict(scores), ranking)
+        votes = {}
+        for voted in self.voted_datasets:
+            if voted.name in datasets and task in voted.votes:
+                votes[voted.name] = voted.votes[task]
+        return TaskTable(
+            task, metric, tuple(methods), tuple(datasets), dict(scores), ranking, votes
+        )
 
 
 def _find_methods(records: Sequence[Record]) -> dict[str, Method]:
     methods: dict[str, Method] = {}
+    references = {record.method for record in records if record.trained_on == "truth"}
     for record in records:
         methods.setdefault(
             record.method,
@@ -309,7 +330,8 @@ def _find_methods(records: Sequence[Record]) -> dict[str, Method]:
                 name=record.method,
                 kind=record.kind,
                 is_baseline=record.is_baseline,
-                is_reference=record.kind == "learner" or record.trained_on == "truth",
+                is_reference=record.method in references,
+                is_limited=bool(record.votes) and record.trained_on == "logical",
                 estimator=record.estimator,
                 learner=record.learner or "",
             ),
@@ -335,4 +357,11 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
             )
     # Degrees are recorded only where the true ones are unknown.
     has_truth = not any(record.degrees for record in used)
-    return Dataset(name, complete.sizes, complete.label_names, has_truth=has_truth)
+    return Dataset(
+        name,
+        complete.sizes,
+        complete.label_names,
+        has_truth=has_truth,
+        votes=complete.votes,
+        is_scored_by_votes=complete.is_scored_by_votes,
+    )

@@ -1,12 +1,13 @@
 """Tables of a run as text, which the terminal, Markdown and LaTeX show."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from ldlearn.evaluation.analysis import CONFIDENCE, Agreement, Cost, agreement, difference
+from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.evaluation.record import TASKS, Task
 from ldlearn.evaluation.summary import Method, MethodScore, Results, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
@@ -132,7 +133,63 @@ def _legend(table: TaskTable, results: Results | None, rename: _Rename) -> str:
     if table.n_repeats > 1 and results is not None and results.subject is not None:
         marks = "significantly better (•) or worse (◦) than the method"
         legend += f" {rename(results.subject)} is {marks} ({CONFIDENCE:.0%} level)."
+    if table.votes:
+        legend += f" {describe_scoring_votes(table.task, table.votes, rename)}"
     return legend
+
+
+def describe_scoring_votes(task: Task, votes: Mapping[str, float], rename: _Rename = str) -> str:
+    """What scores of a task are compared with, by data set if there are several.
+
+    Parameters
+    ----------
+    task : {"recovery", "prediction"}
+    votes : mapping of str to float
+        By data set, the mean number of votes that a row is scored by; at least one.
+    rename : callable, optional
+        Gives the display names of data sets.
+    """
+    compared = "held-out votes of training rows"
+    if task == "prediction":
+        compared = "votes of test rows"
+    counts = []
+    for dataset, count in votes.items():
+        counts.append(f"on average {count:.3g} per row of {rename(dataset)}")
+    return (
+        f"Compared with the shares of {compared}, {enumerate_names(counts)}; a row counts as often "
+        "as it has such votes. The fewer they are, the lower is the intersection even of the true "
+        "degrees with their shares."
+    )
+
+
+def describe_best(results: Results, table: TaskTable, dataset: str) -> str:
+    """The three best methods on a data set, and how much the first two differ; one at least."""
+    shown = []
+    for method in table.ranked[:3]:
+        shown.append(f"{method.name} {table.score(method.name, dataset).mean:.3f}")
+    direction = "Highest" if table.metric.greater_is_better else "Lowest"
+    rows = "training" if table.task == "recovery" else "test"
+    text = f"{direction} {table.metric.title.lower()} on {rows} rows: {', '.join(shown)}"
+    for first, second in pairwise(table.ranked[:2]):
+        gap = describe_gap(results, table, first.name, second.name, dataset)
+        text += f"; {first.name} against {second.name}: {gap}"
+    return text
+
+
+def describe_gap(results: Results, table: TaskTable, name: str, other: str, dataset: str) -> str:
+    """How much better or worse a method is than another on a data set, with an interval."""
+    gap = difference(results, table, name, other, dataset)
+    if gap is None:
+        return "no repeat in common"
+    text = "equal"
+    if gap.mean:
+        text = f"{'better' if gap.mean > 0 else 'worse'} by {abs(gap.mean):.4f}"
+    if math.isnan(gap.margin):
+        return f"{text} in one repeat"
+    text += f" ± {gap.margin:.4f}"
+    if gap.mean and not gap.is_significant:
+        text += ", not significant"
+    return text
 
 
 def cost_table(found: Iterable[Cost]) -> TextTable:
@@ -217,7 +274,10 @@ def _dataset_scores(
         if tables and any(record.scores(task) for record in records):
             cells = [_brief_cell(table.score(method.name, dataset)) for table in tables]
             rows.append(_method_row(method, cells))
-    return TextTable(f"{dataset}: {task}", ["Method", *_headings(tables)], rows)
+    legend = ""
+    if tables and dataset in tables[0].votes:
+        legend = describe_scoring_votes(task, {dataset: tables[0].votes[dataset]})
+    return TextTable(f"{dataset}: {task}", ["Method", *_headings(tables)], rows, legend)
 
 
 def _dataset_agreement(results: Results, dataset: str) -> TextTable:
@@ -269,6 +329,8 @@ def _method_row(method: Method, cells: Iterable[_TextCell], rename: _Rename = st
         roles.append("baseline")
     if method.is_reference:
         roles.append("true distributions")
+    if method.is_limited:
+        roles.append("0/1 labels")
     name = rename(method.name)
     if roles:
         name += f" ({', '.join(roles)})"

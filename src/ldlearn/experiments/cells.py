@@ -12,7 +12,7 @@ from ldlearn.evaluation import Record
 from ldlearn.evaluation.record import Status
 from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
-from ldlearn.experiments.sources import DatasetSpec
+from ldlearn.experiments.sources import COUNTS, DatasetSpec
 
 GridIndex = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
@@ -20,7 +20,6 @@ GridIndex = tuple[int, int]  # of a point in the grid of a method, and in that o
 _FACTS_OF_METHODS = (
     "kind",
     "is_baseline",
-    "trained_on",
     "estimator",
     "params",
     "learner",
@@ -45,6 +44,15 @@ class Cell:
     def seed(self) -> int:
         """Seed of the shuffle of a repeat, and of estimators that use one."""
         return self.protocol.seed + self.repeat
+
+    @property
+    def trained_on(self) -> str:
+        """What the method learns from: ``"logical"`` (0/1 labels), ``"votes"`` or ``"truth"``."""
+        sees_counts = self.protocol.for_dataset(self.dataset).rule == COUNTS
+        is_learner = self.method.kind == "learner"
+        if sees_counts and (is_learner or self.method.takes_counts):
+            return "votes"
+        return "truth" if is_learner else "logical"
 
     @cached_property
     def grid_indices(self) -> list[GridIndex]:
@@ -95,6 +103,7 @@ class Cell:
         del selection["recovery_rows"]
         for name in _FACTS_OF_METHODS:
             found[name] = getattr(self.method, name)
+        found["trained_on"] = self.trained_on
         return Record(
             cell=self.key,
             dataset=self.dataset.name,
@@ -140,7 +149,7 @@ def group_cells(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         method = cell.method
-        first_step = [method.estimator, method.params, method.grid, method.trained_on]
+        first_step = [method.estimator, method.params, method.grid, cell.trained_on]
         # Points of a path are fitted together: one more of them could round the others differently.
         path = estimator_indices([cell]) if method.path_params else []
         shared = json.dumps([cell.dataset.name, cell.repeat, first_step, path])

@@ -65,7 +65,8 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             sparse = all(cell.method.takes_sparse for cell in cells)
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
             fields |= {"sizes": split.sizes, "label_names": list(data.label_names)}
-            if first.method.trained_on == "logical":
+            fields["votes"] = split.votes_per_row
+            if first.trained_on == "logical" and split.train.votes is None:
                 fields["constant_labels"] = list(compress(data.label_names, split.constant_labels))
             with _neighbors:
                 records = search(cells, split, **fields)

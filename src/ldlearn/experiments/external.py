@@ -8,6 +8,7 @@ import numpy as np
 import scipy.io
 from numpy.typing import NDArray
 
+from ldlearn._messages import check_choice
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.targets import check_distributions
 from ldlearn.evaluation import Record, append_records, read_records
@@ -31,7 +32,9 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     ``FOLDER/DATASET/REPEAT.npz`` and ``.mat`` contain ``trainFeature``, ``trainLogical`` (0/1
     labels) and, if degrees are known, ``trainDistribution``; the same for ``validation`` and
     ``test``; ``trainIndex``, ``validationIndex`` and ``testIndex``, rows of the data set that count
-    from 0 in ``.npz`` and from 1 in ``.mat``; and ``label_names``.
+    from 0 in ``.npz`` and from 1 in ``.mat``; and ``label_names``. If methods see counts,
+    ``trainVotes`` and ``validationVotes`` are those that are not held out, and ``testVotes`` all
+    votes.
 
     Parameters
     ----------
@@ -56,7 +59,9 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
             arrays[f"{part}Logical"] = rows.Y
             arrays[f"{part}Index"] = rows.rows
             of_matlab[f"{part}Index"] = rows.rows + 1
-            if rows.D is not None:
+            if rows.votes is not None:
+                arrays[f"{part}Votes"] = rows.votes
+            if rows.has_degrees:
                 arrays[f"{part}Distribution"] = rows.D
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)
@@ -94,8 +99,8 @@ def import_predictions(
         both; ``.npy`` and ``.csv`` contain the prediction. Rows are in the order of
         `export_splits`, and columns in that of the labels; a ``.csv`` file has a header with the
         names of the labels, in any order.
-    trained_on : {"logical", "truth"}, default="logical"
-        What the method was trained on: 0/1 labels or true degrees.
+    trained_on : {"logical", "votes", "truth"}, default="logical"
+        What the method was trained on: 0/1 labels, counts of votes, or true degrees.
     trust_plan : bool, default=False
         Whether methods of other packages (``package.module:Class``) that the plan of the run names
         may be imported.
@@ -105,8 +110,7 @@ def import_predictions(
     list of Record
         One for each data set and repeat. If any file is missing or wrong, nothing is added.
     """
-    if trained_on not in ("logical", "truth"):
-        raise InputError(f"trained_on must be logical or truth, got {trained_on!r}.")
+    check_choice("trained_on", trained_on, ("logical", "votes", "truth"))
     path = Path(run_dir)
     plan = load_plan(path / "plan.toml", trusted=trust_plan)
     name = f"{method} (external)"
@@ -129,6 +133,7 @@ def import_predictions(
             dataset=spec.name,
             repeat=repeat,
             sizes=split.sizes,
+            votes=split.votes_per_row,
             label_names=labels,
             **outcome,
         )

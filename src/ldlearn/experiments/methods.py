@@ -53,8 +53,9 @@ class MethodSpec:
     ----------
     name : str
     estimator : str
-        Enhancer, joint model, or learner; a learner is trained on the true distributions. A method
-        of another package is ``package.module:Class``, or the name of its entry point.
+        Enhancer, joint model, or learner; a learner is trained on the true distributions, or on the
+        shares of votes where methods see counts. A method of another package is
+        ``package.module:Class``, or the name of its entry point.
     params, grid : dict
         Fixed parameters, and lists of values to select from. A value may be ``"default"`` (None,
         the estimator's own rule) or a multiple of a size of the training part: ``"0.03*m"`` with n
@@ -105,9 +106,9 @@ class MethodSpec:
         return all(get_tags(step()).input_tags.sparse for step in self.steps)
 
     @property
-    def trained_on(self) -> str:
-        """``"truth"`` or ``"logical"``: what its training labels are."""
-        return "truth" if self.kind == _LEARNER else "logical"
+    def takes_counts(self) -> bool:
+        """Whether its first step takes counts of votes."""
+        return bool(get_tags(self.steps[0]()).counts)
 
     @property
     def tasks(self) -> tuple[Task, ...]:

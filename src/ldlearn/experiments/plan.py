@@ -40,7 +40,8 @@ class Protocol(Binarisation):
         Fitted on the training part.
     rule, threshold, total, k
         Of `ldlearn.core.binarize`; or ``rule = "votes"``: each of ``k`` raters votes for one label,
-        drawn from the degrees anew for each repeat, and the labels with a vote are positive.
+        drawn from the degrees anew for each repeat, and the labels with a vote are positive; or
+        ``rule = "counts"``: methods see counts of votes, see `ldlearn.experiments.splits`.
     """
 
     split: str = option("repeats", valid=("repeats", "k-fold"))
@@ -55,6 +56,10 @@ class Protocol(Binarisation):
     def n_repeats(self) -> int:
         """Number of (training, validation, test) splits."""
         return self.repeats * (self.folds if self.split == "k-fold" else 1)
+
+    def for_dataset(self, dataset: DatasetSpec) -> Self:
+        """The protocol with the rule of a data set, if that has its own."""
+        return replace(self, **dataset.binarisation)
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class Plan:
         [protocol]
         repeats = 10                         # or split = "k-fold" with folds and validation
         shares = [0.6, 0.2, 0.2]
-        # rule = "threshold", "cumulative" (total), "top-k" or "votes" (k)
+        # rule = "threshold", "cumulative" (total), "top-k", "votes" (k) or "counts" (k)
         threshold = 0.01
 
         [selection]

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from ldlearn.core.simplex import Array, normalize_rows
+from ldlearn.core.targets import votes_to_degrees
 from ldlearn.evaluation import Convergence, GridPoint, Record, SampleRows, Task
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
 from ldlearn.experiments.methods import build_estimator, grid_points, resolve_params
-from ldlearn.experiments.splits import N_SHOWN, DataSplit, SplitPart
+from ldlearn.experiments.splits import DataSplit, SplitPart
 from ldlearn.experiments.toml_table import Settings
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
@@ -109,12 +111,33 @@ def _fit_path(cell: Cell, split: DataSplit, points: Sequence[_FittedPoint]) -> I
         names = point.params.keys() & set(method.path_params)
         settings.append({name: point.params[name] for name in names})
     try:
-        T = split.train.Y if method.trained_on == "logical" else split.train.truth
+        y, row_data = _training_targets(cell, split.train)
         params = resolve_params(method.params, split.sizes) | points[0].params
         first = build_estimator(method.estimator, params, cell.seed)
-        yield from first.fit_path(split.train.X, T, settings)
+        yield from first.fit_path(split.train.X, y, settings, **row_data)
     except Exception as error:
         yield from repeat(error)
+
+
+def _training_targets(cell: Cell, part: SplitPart) -> tuple[Array, Facts]:
+    """What the first step of a method is fitted on: y, and what else it takes by row."""
+    if cell.trained_on == "logical":
+        return part.Y, {}
+    if cell.trained_on == "truth":
+        return part.truth, {}
+    assert part.votes is not None
+    if cell.method.takes_counts:
+        return part.votes, {}
+    shares, n_votes = votes_to_degrees(part.votes)
+    estimator = cell.method.steps[0]
+    if get_tags(estimator()).sample_weight:
+        return shares, {"sample_weight": n_votes}
+    warnings.warn(
+        f"{estimator.__name__} takes no sample weights: every row counts once, whatever its "
+        "number of votes.",
+        stacklevel=2,
+    )
+    return shares, {}
 
 
 class _ValidationRowsError(InputError):
@@ -188,19 +211,20 @@ class _CellSearch:
         if selection.mode == "logical":
             return self._label_scores(model, metrics)
         if task == "prediction":
-            return score_all(validation.truth, model.predict(validation.X), metrics)
+            return validation.score(model.predict(validation.X), metrics)
         if selection.recovery_rows == "training":
-            return score_all(self.split.train.truth, model.label_distributions_, metrics)
+            return self.split.train.score(model.label_distributions_, metrics)
+        y, row_data = _training_targets(self.cell, validation)
         if model.can_enhance:
-            return score_all(validation.truth, model.enhance(validation.X, validation.Y), metrics)
+            return validation.score(model.enhance(validation.X, y), metrics)
         try:
             # A clone, because the fitted model may still be selected.
-            refitted = clone(model).fit(validation.X, validation.Y)
+            refitted = clone(model).fit(validation.X, y, **row_data)
         except Exception as error:
             raise _ValidationRowsError(
                 f"{len(validation.Y)} validation rows give no score: {_one_line(error)}"
             ) from error
-        return score_all(validation.truth, refitted.label_distributions_, metrics)
+        return validation.score(refitted.label_distributions_, metrics)
 
     def _label_scores(self, model: Any, metrics: list[str]) -> dict[str, float]:
         """Scores of predictions, for both tasks, where only 0/1 labels are known.
@@ -317,12 +341,14 @@ class _CellSearch:
 
     def _describe_rows(self, model: Any) -> SampleRows:
         train = self.split.train
-        shown = slice(None, N_SHOWN)
+        shown = train.shown
         recovered = np.asarray(model.label_distributions_[shown], dtype=float)
         found: Facts = {"rows": train.rows[shown].tolist(), "texts": self.split.texts}
         found["recovered"] = recovered.round(4).tolist()
         if train.D is not None:
             found["truth"] = train.D[shown].round(4).tolist()
+        if train.votes is not None:
+            found["votes"] = train.votes[shown].tolist()
         # Pictures have no sign for labels that are not observed.
         if not np.isnan(train.Y[shown]).any():
             found["logical"] = train.Y[shown].astype(int).tolist()
@@ -339,8 +365,8 @@ def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
         facts["degrees"] = degrees[:_N_DEGREES_KEPT].round(4).tolist()
     else:
         zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
-        facts["scores"] = score_all(part.D, degrees, list(METRICS))
-        facts["paper_zeros"] = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
+        facts["scores"] = part.score(degrees, list(METRICS))
+        facts["paper_zeros"] = part.score(degrees, _DIVIDING_METRICS, zeros)
     # Recovered degrees were learned from the 0/1 labels of the same rows.
     if task == "prediction":
         facts["scores"] |= score_all(part.Y, degrees, list(LABEL_METRICS))

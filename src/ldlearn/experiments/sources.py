@@ -28,7 +28,9 @@ _GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
-VOTES = "votes"  # the rule that draws labels, anew for each repeat
+# Rules that draw votes, anew for each repeat: methods see 0/1 labels, or the counts.
+VOTES = "votes"
+COUNTS = "counts"
 _DIALECT_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
 _TYPE_KEYS = ("numeric", "categorical", "datetime", "text", "ignore")
@@ -37,12 +39,13 @@ _TABLE_KEYS = (*_READ_KEYS, "blank", "empty_rows", "id", "groups", *_TYPE_KEYS)
 
 @dataclass(frozen=True)
 class Binarisation:
-    """How degrees become 0/1 labels.
+    """What methods see instead of the degrees.
 
-    By a rule of `ldlearn.core.binarize`, or by the votes of ``k`` raters.
+    0/1 labels by a rule of `ldlearn.core.binarize` or by the votes of ``k`` raters, or counts of
+    votes.
     """
 
-    rule: str = option("threshold", valid=(*RULES, VOTES))
+    rule: str = option("threshold", valid=(*RULES, VOTES, COUNTS))
     threshold: float = option(0.01, kind=float)
     total: float = option(0.5, kind=float)
     k: int | None = option(None, kind=int, minimum=1)

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ldlearn.evaluation import (
@@ -18,6 +18,7 @@ from ldlearn.evaluation import (
 )
 from ldlearn.evaluation.analysis import CONFIDENCE
 from ldlearn.evaluation.formatting import enumerate_names, plural
+from ldlearn.evaluation.text_tables import describe_gap
 
 # For a test: two data sets cannot show which of several methods differ, whatever the scores.
 _MIN_DATASETS = 3
@@ -39,7 +40,7 @@ class Conclusion(NamedTuple):
 
 
 def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> str:
-    """One sentence on the intersection of the subject, or of the best method, and a baseline."""
+    """One sentence on the scores of the subject, or of the best method, and of a baseline."""
     means = _means(table, dataset)
     baselines = {method.name for method in table.methods if method.is_baseline}
     candidates = [name for name in means if name not in baselines]
@@ -48,8 +49,13 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
         return f"No method has a result on {rows} beside baselines."
     name = results.subject
     if name not in candidates:
-        name = max(candidates, key=means.__getitem__)
-    sentence = f"On {rows} {name} shares {100 * means[name]:.0f} % of the mass with the truth"
+        name = min(candidates, key=lambda name: table.metric.sort_key(means[name]))
+    truth = "the votes" if dataset in table.votes else "the truth"
+    sentence = f"On {rows} {name} shares {_percent(means[name])} of the mass with {truth}"
+    shown: Callable[[float], str] = _percent
+    if table.metric.name != "intersection":
+        shown = "{:.3f}".format
+        sentence = f"On {rows} {name} has {table.metric.title.lower()} {shown(means[name])}"
     baseline = best_baselines(table).get(dataset)
     if baseline is None:
         return f"{sentence}."
@@ -58,7 +64,11 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
         test = "one repeat is too few for a test of the difference"
     else:
         test = f"the difference is {'' if gap.is_significant else 'not '}significant"
-    return f"{sentence}, the best baseline ({baseline}) {100 * means[baseline]:.0f} %; {test}."
+    return f"{sentence}, the best baseline ({baseline}) {shown(means[baseline])}; {test}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _means(table: TaskTable, dataset: str) -> dict[str, float]:
@@ -182,19 +192,7 @@ def _describe_difference(
     results: Results, table: TaskTable, name: str, other: str, dataset: str
 ) -> str:
     text = f"{table.score(name, dataset).mean:.4f} against {table.score(other, dataset).mean:.4f}"
-    gap = difference(results, table, name, other, dataset)
-    if gap is None:
-        return text
-    if gap.mean:
-        text += f", {'better' if gap.mean > 0 else 'worse'} by {abs(gap.mean):.4f}"
-    else:
-        text += ", equal"
-    if math.isnan(gap.margin):
-        return f"{text} in one repeat"
-    text += f" ± {gap.margin:.4f}"
-    if gap.mean and not gap.is_significant:
-        text += ", not significant"
-    return text
+    return f"{text}, {describe_gap(results, table, name, other, dataset)}"
 
 
 def compare_average_ranks(table: TaskTable, subject: str | None) -> Conclusion:

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -66,6 +66,7 @@ class BarsPanel:
     truth: Any = None
     # lower and upper ends, by series
     intervals: Mapping[str, Any] = field(default_factory=dict)
+    truth_name: str = "truth"
 
     def heading_lines(self) -> list[str]:
         """The heading in lines as long as a panel is wide."""
@@ -240,7 +241,10 @@ class DistributionBarsDisplay(Display):
                 degrees = {"recovered": samples.recovered[place]}
                 logical = _get_row(samples.logical, place)
                 truth = _get_row(samples.truth, place)
-                panels[record.method] = BarsPanel(record.method, degrees, logical, truth)
+                panel = BarsPanel(record.method, degrees, logical, truth)
+                if record.is_scored_by_votes:
+                    panel = replace(panel, truth_name="held-out votes")
+                panels[record.method] = panel
                 label_names = record.label_names
         if not panels:
             problem = f"holds row {row}; choose a row listed in its samples"
@@ -290,7 +294,7 @@ class DistributionBarsDisplay(Display):
             entries |= self.bars_[0]
         for panel in self.panels:
             if panel.truth is not None:
-                entries["truth"] = Line2D([], [], **_TRUTH)
+                entries[panel.truth_name] = Line2D([], [], **_TRUTH)
             if panel.intervals:
                 entries["interval"] = Line2D([], [], **_INTERVAL)
             if panel.logical is not None:

@@ -133,8 +133,12 @@ def _sample_data(results: Results) -> _JsonObject:
             if record.samples and record.samples.recovered:
                 stored.setdefault(record.method, record.samples)
         if stored:
-            rows = _sample_rows(stored)
-            data[dataset.name] = {"labels": dataset.label_names, "rows": rows}
+            truth = "Held-out votes" if dataset.is_scored_by_votes else "Truth"
+            data[dataset.name] = {
+                "labels": dataset.label_names,
+                "rows": _sample_rows(stored),
+                "truth": truth,
+            }
     return data
 
 
@@ -155,6 +159,7 @@ def _sample_rows(stored: Mapping[str, SampleRows]) -> list[_JsonObject]:
                 "degrees": degrees,
                 "truth": _round_row(first.truth, place),
                 "logical": _round_row(first.logical, place),
+                "votes": _round_row(first.votes, place),
             }
         )
     return rows
@@ -182,14 +187,15 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> _JsonObject | No
         rows = sorted(rows, key=overlap)[quarter : len(rows) - quarter]  # between the quartiles
     row = min(rows, key=lambda row: len(row["text"]))
     unknown = [None] * len(found["labels"])
-    values = (row["degrees"][method], row["logical"] or unknown, row["truth"] or unknown)
+    seen = row["votes"] or row["logical"] or unknown
+    values = (row["degrees"][method], seen, row["truth"] or unknown)
     labels = []
-    for name, degree, logical, truth in zip(found["labels"], *values, strict=True):
+    for name, degree, seen, truth in zip(found["labels"], *values, strict=True):
         labels.append(
             {
                 "name": name,
                 "degree": degree,
-                "logical": logical,
+                "seen": seen,
                 "truth": truth,
             }
         )
@@ -198,6 +204,8 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> _JsonObject | No
     return {
         "dataset": dataset,
         "method": method,
+        "truth": found["truth"],
+        "has_votes": row["votes"] is not None,
         "row": row["row"],
         "text": row["text"],
         "labels": [label for label in labels if label in largest],

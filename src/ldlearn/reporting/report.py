@@ -93,9 +93,12 @@ class Report:
             self.plan: _PlanFacts = read_value(parse_toml(plan.encode()), _PlanFacts)
         except InputError as error:
             raise InputError(f"its plan is not valid ({error}).") from None
-        # The metric that needs no explanation is first, where the plan has it.
+        records = list(records)
         headline = self.plan.metrics or HEADLINE_METRICS
-        headline = sorted(headline, key=lambda name: name != "intersection")
+        # The metric that needs no explanation is first, where the plan has it. With few votes, it
+        # would be low even for the true degrees.
+        if not any(record.is_scored_by_votes for record in records):
+            headline = sorted(headline, key=lambda name: name != "intersection")
         self.results = Results(records, headline, self.plan.subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
@@ -122,6 +125,13 @@ class Report:
             found = agreement(self.results, dataset.name, task)
             if found is not None:
                 self.agreements.append(found)
+
+    @property
+    def main_metric(self) -> str:
+        """Name of the metric of the first sentences."""
+        if self.results.voted_datasets:
+            return self.results.headline_metrics[0].name
+        return "intersection"
 
     @property
     def title(self) -> str:

@@ -24,7 +24,26 @@ def describe_evaluation(results: Results) -> list[str]:
             "least one vote is positive (vote log-likelihood), and by their agreement with each "
             "other, which does not imply that they are correct."
         )
-    return sentences
+    return sentences + list(_describe_votes(results))
+
+
+def _describe_votes(results: Results) -> Iterator[str]:
+    """What methods were fitted to, and scored by, where they saw counts of votes."""
+    for dataset in results.present_datasets:
+        if "seen" not in dataset.votes:
+            continue
+        seen = f"Methods saw {dataset.votes['seen']:.3g} votes per training row of {dataset.name}"
+        scored = "drawn from the true degrees, by which they are scored"
+        if dataset.is_scored_by_votes:
+            scored = (
+                "on average; recovery is scored by the other votes of these rows, prediction by "
+                "all votes of test rows, and rows without such votes are not scored"
+            )
+        yield f"{seen}, {scored}."
+    limited = [method.name for method in results.methods.values() if method.is_limited]
+    if limited:
+        verb = "was" if len(limited) == 1 else "were"
+        yield f"{enumerate_names(limited)} {verb} fitted to 0/1 labels: which labels have a vote."
 
 
 def describe_selection(results: Results) -> list[str]:
@@ -60,6 +79,8 @@ def _describe_validation(tuned: Sequence[Record]) -> Iterator[str]:
     if recovery != prediction:
         by = f"{recovery} for recovery, {prediction} for prediction"
     intro = f"{selected} true distributions, which are not available from 0/1 labels"
+    if all(record.is_scored_by_votes for record in tuned):
+        intro = f"{selected} votes that methods have not seen"
     if any(record.selection.get("recovery_basis") == "training rows" for record in tuned):
         rows = "those of the validation rows for prediction, of the training rows for recovery"
         yield f"{intro}: {rows} ({by})."

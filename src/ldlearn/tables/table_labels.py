@@ -259,7 +259,7 @@ class TableLabels:
             )
 
     def handle_empty_rows(self, how: str) -> tuple[Self, Indices]:
-        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown.
+        """Leave out rows whose labels are all 0, or take those that are 0/1 as unknown.
 
         Rows without votes can only be left out; otherwise they stay as they are. Also return the
         rows that are left.
@@ -357,7 +357,9 @@ class TableLabels:
                 self.check_zero_or_one("logical labels are 0 or 1.")
             return {"Y": (values > 0).astype(np.int8)}
         if kind == "votes":
-            self.check_rows("every row needs at least one vote.", np.inf)
+            self.check_rows(
+                "every row needs at least one vote; drop such rows (--empty-rows drop).", np.inf
+            )
             totals = values.sum(axis=1, keepdims=True, dtype=np.float64)
             return {"counts": values, "D": values / totals}
         # float32 stays as it is in the file.

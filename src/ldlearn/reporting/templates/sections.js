@@ -42,7 +42,7 @@ function drawSample() {
       barChart({ labels, degrees, truth, logical, color: "var(--c0)", limit, label: describe(method, degrees) }),
       BASELINES.has(method)));
   if (truth) {
-    panels.unshift(panel("Truth", "", barChart({ labels, degrees: truth, logical, color: "var(--muted)", limit, label: describe("Truth", truth) })));
+    panels.unshift(panel(stored.truth, "", barChart({ labels, degrees: truth, logical, color: "var(--muted)", limit, label: describe(stored.truth, truth) })));
   }
   one("#sample-bars").replaceChildren(...panels);
 }
