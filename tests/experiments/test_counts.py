@@ -204,6 +204,8 @@ def test_votes_are_drawn_from_degrees_where_there_are_no_counts():
     np.testing.assert_allclose(train.D, made.D[train.rows])
     assert train.n_scoring is None
     assert split.votes_per_row == {"seen": 4.0}
+    labels = make_split(made, SPEC, Protocol(rule="votes", k=4), 0)
+    np.testing.assert_array_equal(train.Y, labels.train.Y)
     with pytest.raises(InputError, match="'made' has degrees and no counts of votes; write k"):
         make_split(made, SPEC, COUNTS, 0)
 
