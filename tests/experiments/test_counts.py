@@ -192,7 +192,7 @@ def test_single_votes_leave_nothing_to_score_recovery_by(plan, monkeypatch, tmp_
     assert np.isfinite(record.prediction["cross_entropy"])
     assert record.votes.keys() == {"seen", "prediction"}
     assert record.samples.rows == []
-    assert "0 finished" not in Report(run.records).html()
+    assert "No record holds a recovery score." in Report(run.records).html()
 
 
 def test_votes_are_drawn_from_degrees_where_there_are_no_counts():
@@ -204,6 +204,8 @@ def test_votes_are_drawn_from_degrees_where_there_are_no_counts():
     np.testing.assert_allclose(train.D, made.D[train.rows])
     assert train.n_scoring is None
     assert split.votes_per_row == {"seen": 4.0}
+    labels = make_split(made, SPEC, Protocol(rule="votes", k=4), 0)
+    np.testing.assert_array_equal(train.Y, labels.train.Y)
     with pytest.raises(InputError, match="'made' has degrees and no counts of votes; write k"):
         make_split(made, SPEC, COUNTS, 0)
 
@@ -229,6 +231,22 @@ def test_other_rules_show_no_counts(data):
     assert trained_on["CountLDL"] == "logical"
     assert trained_on["SABFGS"] == "truth"
     assert make_split(data, SPEC, Protocol(rule="votes", k=3), 0).train.votes is None
+
+
+def test_report_of_votes_drawn_from_degrees_and_of_other_votes(data, monkeypatch, tmp_path):
+    load = DatasetSpec._load
+    monkeypatch.setattr(DatasetSpec, "_load", lambda self: data if self.path else load(self))
+    table = tmp_path / "my_votes.csv"
+    table.touch()
+    datasets = {"made": tiny_plan().datasets[0].to_dict(), "my_votes": {"path": str(table)}}
+    plan = tiny_plan(
+        datasets=datasets,
+        methods={"VoteShares": {}, "SABFGS": {}},
+        protocol={"repeats": 1, "rule": "counts", "k": 2},
+    )
+    report = Report(run_plan(plan, tmp_path / "run").records).markdown()
+    assert "2 votes per training row of made, drawn from its true degrees" in report
+    assert r" per row of my\_votes; a row counts as often" in report
 
 
 def test_rule_of_a_data_set_decides_what_its_cells_see():

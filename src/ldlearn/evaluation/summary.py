@@ -89,6 +89,7 @@ class Dataset:
     has_truth : bool
         Whether its true degrees are known, or shares of votes that methods have not seen.
     votes : mapping of str to float
+        Mean numbers of votes over the repeats; see `Record`.
     is_scored_by_votes : bool
         See `Record`.
     """
@@ -362,6 +363,15 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
         complete.sizes,
         complete.label_names,
         has_truth=has_truth,
-        votes=complete.votes,
-        is_scored_by_votes=complete.is_scored_by_votes,
+        votes=_mean_votes(used),
+        is_scored_by_votes=any(record.is_scored_by_votes for record in used),
     )
+
+
+def _mean_votes(records: Sequence[Record]) -> dict[str, float]:
+    means = {}
+    for key in ("seen", *TASKS):
+        spread = Spread.from_values(record.votes.get(key) for record in records)
+        if spread:
+            means[key] = spread.mean
+    return means

@@ -139,7 +139,7 @@ def _legend(table: TaskTable, results: Results | None, rename: _Rename) -> str:
 
 
 def describe_scoring_votes(task: Task, votes: Mapping[str, float], rename: _Rename = str) -> str:
-    """What scores of a task are compared with, by data set if there are several.
+    """What scores of a task are compared with: how many votes of a row on each data set.
 
     Parameters
     ----------
@@ -173,6 +173,8 @@ def describe_best(results: Results, table: TaskTable, dataset: str) -> str:
     for first, second in pairwise(table.ranked[:2]):
         gap = describe_gap(results, table, first.name, second.name, dataset)
         text += f"; {first.name} against {second.name}: {gap}"
+        if table.n_repeats > 1:
+            text += f" ({CONFIDENCE:.0%} interval)"
     return text
 
 

@@ -34,13 +34,13 @@ from ldlearn.tables import PreparedTable
 from ldlearn.tables.columns import ColumnType
 
 Rows = NDArray[np.intp]
-N_SHOWN = 12  # training rows that a record keeps for figures
+_N_SHOWN = 12  # training rows that a record keeps for figures
 _MOST_VOTES = 1e9  # of a row: numpy draws from no larger urns
 _FEATURES_SHOWN = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowLabels:
+class _RowLabels:
     """What is known about rows beside their features.
 
     Attributes
@@ -66,7 +66,7 @@ class RowLabels:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitPart(RowLabels):
+class SplitPart(_RowLabels):
     """Rows of one part of a split: their numbers, features and labels."""
 
     rows: Rows
@@ -83,7 +83,7 @@ class SplitPart(RowLabels):
         places = np.arange(len(self.rows))
         if self.n_scoring is not None:
             places = np.flatnonzero(self.n_scoring)
-        return places[:N_SHOWN]
+        return places[:_N_SHOWN]
 
     @property
     def truth(self) -> Array:
@@ -227,14 +227,14 @@ def make_split(
 
 def _row_labels(
     data: AnyDataset, spec: DatasetSpec, rule: Protocol, seed: int
-) -> tuple[RowLabels, RowLabels]:
+) -> tuple[_RowLabels, _RowLabels]:
     """The labels of every row, if it is a training or validation row, and if it is a test row."""
     if rule.rule == COUNTS and data.counts is not None:
         return _split_counts(data, spec, rule.k, seed)
     if data.D is None:
         if rule.rule == COUNTS:
             raise InputError(f"{spec.name!r} has 0/1 labels, and no counts of votes.")
-        labels = RowLabels(Y=_given_labels(data, spec))
+        labels = _RowLabels(Y=_given_labels(data, spec))
     else:
         labels = _labels_from_degrees(check_distributions(data.D), spec, rule, seed)
     return labels, labels
@@ -242,7 +242,7 @@ def _row_labels(
 
 def _split_counts(
     data: AnyDataset, spec: DatasetSpec, k: int | None, seed: int
-) -> tuple[RowLabels, RowLabels]:
+) -> tuple[_RowLabels, _RowLabels]:
     counts = check_votes(data, spec.name)
     kept, held_out = split_votes(counts, np.random.default_rng(seed), k)
     return _scored_by(held_out, kept), _scored_by(counts, counts)
@@ -263,12 +263,12 @@ def check_votes(data: AnyDataset, name: str) -> Array:
     return counts
 
 
-def _scored_by(scoring: Array, votes: Array) -> RowLabels:
+def _scored_by(scoring: Array, votes: Array) -> _RowLabels:
     """The labels of rows of which some votes are seen and some, or all, score them."""
     shares, n_scoring = votes_to_degrees(scoring)
     # A row without votes that score it has no weight, so that any distribution will do.
     shares[n_scoring == 0] = 1.0 / shares.shape[1]
-    return RowLabels(Y=_any_vote(votes), D=shares, votes=votes, n_scoring=n_scoring)
+    return _RowLabels(Y=_any_vote(votes), D=shares, votes=votes, n_scoring=n_scoring)
 
 
 def _any_vote(votes: Array) -> NDArray[np.int8]:
@@ -313,10 +313,10 @@ def _row_names(data: AnyDataset) -> Sequence[Any]:
     return range(1, data.n_samples + 1)
 
 
-def _labels_from_degrees(D: Array, spec: DatasetSpec, rule: Protocol, seed: int) -> RowLabels:
+def _labels_from_degrees(D: Array, spec: DatasetSpec, rule: Protocol, seed: int) -> _RowLabels:
     if rule.rule == VOTES:
         Y = make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=seed)
-        return RowLabels(Y=Y, D=D)
+        return _RowLabels(Y=Y, D=D)
     if rule.rule == COUNTS:
         if rule.k is None:
             raise InputError(
@@ -324,7 +324,7 @@ def _labels_from_degrees(D: Array, spec: DatasetSpec, rule: Protocol, seed: int)
                 "that are drawn for each row."
             )
         votes = np.random.default_rng(seed).multinomial(rule.k, D).astype(float)
-        return RowLabels(Y=_any_vote(votes), D=D, votes=votes)
+        return _RowLabels(Y=_any_vote(votes), D=D, votes=votes)
     Y = binarize(D, rule.rule, delta=rule.threshold, total=rule.total, k=rule.k)
     empty = (Y.sum(axis=1) == 0).sum()
     if empty:
@@ -332,7 +332,7 @@ def _labels_from_degrees(D: Array, spec: DatasetSpec, rule: Protocol, seed: int)
             f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its "
             "threshold."
         )
-    return RowLabels(Y=Y, D=D)
+    return _RowLabels(Y=Y, D=D)
 
 
 def _copy_floats(X: Any) -> Any:

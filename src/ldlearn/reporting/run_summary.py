@@ -33,7 +33,7 @@ def _describe_votes(results: Results) -> Iterator[str]:
         if "seen" not in dataset.votes:
             continue
         seen = f"Methods saw {dataset.votes['seen']:.3g} votes per training row of {dataset.name}"
-        scored = "drawn from the true degrees, by which they are scored"
+        scored = "drawn from its true degrees, and are scored by these degrees"
         if dataset.is_scored_by_votes:
             scored = (
                 "on average; recovery is scored by the other votes of these rows, prediction by "
