@@ -66,14 +66,6 @@ def test_rows_of_weight_zero_count_in_no_step():
     np.testing.assert_allclose(model.fit(X[counted], votes[counted]).predict(X), found, atol=1e-6)
 
 
-def test_votes_in_rows_of_weight_zero_are_none():
-    X, votes = make_counts()
-    voted = np.arange(len(X)) < 5
-    model = EnhanceThenLearn(enhancer=CountLDL(gamma=1.0))
-    with pytest.raises(InputError, match="no votes"):
-        model.fit(X, votes * voted[:, None], sample_weight=~voted)
-
-
 def test_the_protocol_gives_0_1_labels_to_a_model_of_counts():
     X, D, _ = make_problem()
     model = FromDistributions(estimator=CountLDL(gamma=1.0), threshold=0.1)
