@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from ldlearn.core import softmax
 from ldlearn.joint.cross_fitting import CrossFitting
 from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.solvers.folds import validation_folds
 
 SMALLEST = 1e-6
@@ -179,3 +180,10 @@ def test_constant_features_are_not_used():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(3, [0.5, 0.3, 0.2], size=60)
     assert np.isinf(select(np.ones((60, 2)), counts))
+
+
+def test_features_on_a_much_larger_scale_are_reported():
+    X, T, weights = make_rows()
+    fitting = CrossFitting(X * [1.0, 1.0, 1e4], weights, SMALLEST)
+    with pytest.warns(ScaleWarning, match="standardise the features"):
+        fitting.select_gamma(T, [], lambda rows, P: P[:, 0])

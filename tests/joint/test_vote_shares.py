@@ -1,10 +1,10 @@
-"""The baseline of counts of votes, and what all models of counts share."""
+"""The baseline of counts of votes."""
 
 import numpy as np
-import pytest
+from scipy import sparse
+from sklearn.utils import get_tags
 
 from ldlearn import VoteShares
-from ldlearn.exceptions import InputError
 
 X = np.zeros((4, 1))
 VOTES = np.array([[3, 0], [1, 1], [0, 1], [0, 0]])
@@ -26,20 +26,9 @@ def test_smoothing_adds_votes_to_every_label():
     np.testing.assert_allclose(model.enhance(X[:1], [[0, 2]]), [[1 / 4, 3 / 4]])
 
 
-def test_score_is_the_mean_log_probability_of_a_vote():
-    model = VoteShares().fit(X, VOTES)
-    expected = (3 * np.log(4 / 6) + np.log(2 / 6)) / 4
-    assert model.score(X[:2], [[2, 0], [1, 1]]) == pytest.approx(expected)
-
-
-def test_score_is_finite_for_a_label_that_got_no_vote():
-    model = VoteShares().fit(X[:2], [[2, 0], [1, 0]])
-    # 3 votes cannot show that a degree is below 0.5 / (3 + 1).
-    assert model.score(X[:1], [[0, 1]]) == pytest.approx(np.log(0.125))
-
-
-@pytest.mark.parametrize("method", ["fit", "score"])
-def test_no_votes_at_all_are_refused(method):
-    model = VoteShares().fit(X, VOTES)
-    with pytest.raises(InputError, match="no votes"):
-        getattr(model, method)(X, np.zeros((4, 2)))
+def test_capabilities():
+    assert get_tags(VoteShares()).counts
+    assert get_tags(VoteShares()).keeps_zeros
+    assert not get_tags(VoteShares(smoothing=0.5)).keeps_zeros
+    model = VoteShares().fit(sparse.csr_array(X), VOTES)
+    np.testing.assert_allclose(model.predict(sparse.csr_array(X))[3], [4 / 6, 2 / 6])

@@ -193,3 +193,28 @@ def test_separated_classes_and_their_shares_are_recovered():
     shares = np.bincount(member[keep]) / keep.sum()
     np.testing.assert_allclose(responsibilities.mean(axis=0), shares, atol=0.01)
     assert np.mean(responsibilities.argmax(axis=1) == member[keep]) > 0.97
+
+
+def test_only_the_classes_above_the_bound_are_scaled():
+    """Rows of the first class always agree on shares; those of the others differ much."""
+    counts = np.vstack([np.tile([[6.0, 3.0, 1.0]], (40, 1)), sample_votes([0.5, 0.5, 0.5], 80, 9)])
+    responsibilities = np.zeros((120, 3))
+    responsibilities[:40, 0] = 1.0
+    responsibilities[40:80, 1] = 1.0
+    responsibilities[80:, 2] = 1.0
+    sizes = iterate(VoteTable(counts), START, responsibilities, 100).sum(axis=1)
+    assert sizes[0] == pytest.approx(60.0)
+    assert (sizes[1:] < 5.0).all()
+
+
+def test_shares_do_not_depend_on_the_unit_of_the_weights():
+    """Tiny weights leave the parameters as they are, so that only the shares are learned."""
+    counts, _, _ = make_classes(50)
+    table = VoteTable(counts)
+    log_prior = np.log([[0.6, 0.3, 0.1]])
+    settings = {"n_steps": 1, "learn_shares": True}
+    alpha, found = fit_classes(table, log_prior, START, weights=np.full(50, 1e-12), **settings)
+    np.testing.assert_allclose(alpha, START, rtol=1e-6)
+    before = softmax(log_prior + table.log_likelihood(START))
+    expected = softmax(np.log(before.mean(axis=0)) + table.log_likelihood(START))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -109,11 +109,11 @@ def test_interval_inverts_the_distribution_function_of_the_mixture():
         np.testing.assert_allclose(below, level, atol=1e-7)
 
 
-@pytest.mark.parametrize("coverage", [0.9, 0.9999])
-def test_unlikely_components_count_in_the_tails(coverage):
+@pytest.mark.parametrize(("coverage", "n"), [(0.9, 10), (0.9999, 10), (0.9, 400)])
+def test_unlikely_components_count_in_the_tails(coverage, n):
     """Components that are unlikely one by one may together be most of a tail."""
-    parameters = np.array([[5.0, 5.0], *[[100.0, 1.0]] * 10])
-    weights = np.array([1 - 10 * 9e-5, *[9e-5] * 10])
+    parameters = np.array([[5.0, 5.0], *[[100.0, 1.0]] * n])
+    weights = np.array([1 - n * 9e-5, *[9e-5] * n])
     _, upper = one_row(parameters, np.log(weights)).interval(coverage)
     above = weights @ beta.sf(upper[0, 0], parameters[:, 0], parameters[:, 1])
     assert above == pytest.approx((1 - coverage) / 2, rel=0.03)

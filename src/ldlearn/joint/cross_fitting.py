@@ -14,7 +14,7 @@ from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 # To the default penalty, the cheapest fit first. With an infinite penalty no feature is used.
-_RATIOS = (np.inf, *(10.0 ** np.arange(3.0, -1.5, -0.5)).tolist())
+_RATIOS = np.append(np.inf, 10.0 ** np.arange(3.0, -1.5, -0.5))
 _SELECTION_TOL = 1e-5  # accuracy per row of fits that are only compared with each other
 _TOL = 1e-9
 
@@ -47,7 +47,7 @@ class CrossFitting:
         default = default_gamma(self._features, warn=True)
         if default == 0.0:
             return np.inf
-        gammas = np.multiply(_RATIOS, default)
+        gammas = default * _RATIOS
         parts = [self._features.subset(fold.train) for fold in folds]
         fits: list[SoftmaxFit | None] = [None] * len(folds)
         scores = np.zeros(len(gammas))

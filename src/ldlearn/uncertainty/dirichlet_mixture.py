@@ -12,7 +12,7 @@ from ldlearn.core.simplex import Array, softmax
 
 Bounds = tuple[Array, Array]
 _BISECTIONS = 30
-_NEGLIGIBLE = 2e-3  # weight, relative to the tail, of a component that moves no quantile
+_NEGLIGIBLE = 0.02  # weight, relative to the tail, of components that move no quantile
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,19 @@ class DirichletMixture:
 
     def _bracket_quantile(self, level: float) -> Bounds:
         """Values just below and just above the quantile of each degree."""
+        all_weights = self.weights
         tail = min(level, 1.0 - level)
-        used = self.weights > _NEGLIGIBLE * tail
+        used = all_weights > _NEGLIGIBLE * tail / all_weights.shape[1]
         row, component = np.nonzero(used)
-        weights = self.weights[used][:, None]
+        weights = all_weights[used][:, None]
         a = self.parameters[row, component]
         b = self._sizes[used][:, None] - a
         starts = np.flatnonzero(np.diff(row, prepend=-1))
-        total = np.add.reduceat(weights, starts)
         low = np.zeros((len(starts), a.shape[1]))
         high = np.ones_like(low)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2.0
-            below = np.add.reduceat(weights * betainc(a, b, middle[row]), starts) < level * total
+            below = np.add.reduceat(weights * betainc(a, b, middle[row]), starts) < level
             low = np.where(below, middle, low)
             high = np.where(below, high, middle)
         return low, high
