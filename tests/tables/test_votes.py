@@ -355,7 +355,7 @@ def test_model_files_and_cards_keep_the_scores_of_votes(model, tmp_path):
     for text in (
         "scored by the other half",
         "Raw shares",
-        "2 more rows have none",
+        "rows without votes: 2",
         "Share of votes",
         "selected by the votes",
         "counts as 0.0025",
