@@ -24,6 +24,7 @@ from ldlearn.tables import (
     save_model,
     write_card,
 )
+from ldlearn.tables.table_fit import describe_signal
 from ldlearn.tables.vote_recovery import score_recovery
 
 NAMES = ["sky", "sea", "hill", "wood"]
@@ -91,6 +92,16 @@ def test_noise_is_not_informative():
     facts = fit_table(noise, NAMES, **FAST).facts
     assert not facts["holdout"]["better_than_baselines"]
     assert any("likelier under the predictions" in text for text in facts["warnings"])
+
+
+def test_rounding_errors_are_no_advantage():
+    shares = np.eye(4)[np.random.default_rng(0).integers(0, 4, size=50)]
+    mean = np.full(4, 0.25)
+    P = np.tile(np.nextafter(mean, 1.0), (50, 1))
+    found = score_with_baselines(shares, P, mean, None, False, n_votes=np.ones(50))
+    assert (found["advantage"], found["standard_error"]) == (0.0, 0.0)
+    assert not found["better_than_baselines"]
+    assert "the same for every row" in describe_signal(found)
 
 
 def test_scores_of_votes_count_each_vote_once():

@@ -24,6 +24,8 @@ from ldlearn.metrics.registry import (
     per_row,
 )
 
+_ROUNDING_ERROR = 1e-12  # of the score of a row
+
 
 @dataclass(frozen=True)
 class Score:
@@ -274,6 +276,8 @@ def mean_and_error(
     """
     if groups is None:
         groups = np.arange(len(gain))
+    # Rounding errors differ hardly between rows, and would be significant.
+    gain = np.where(np.abs(gain) < _ROUNDING_ERROR, 0.0, gain)
     weights = row_weights(gain, weights)
     mean = float(np.average(gain, weights=weights))
     n = count_groups(groups)
