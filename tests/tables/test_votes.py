@@ -375,6 +375,9 @@ def test_evaluation_against_votes(table, model, tmp_path):
     assert halves.scores[0].model == pytest.approx(found.scores[0].model)
     assert halves.recovery is None
     assert any("weighted votes cannot be split" in text for text in halves.warnings)
+    new.assign(**dict.fromkeys(NAMES, 0)).to_csv(path, index=False)
+    with pytest.raises(TableError, match="no row has votes"):
+        evaluate_table(path, model)
 
 
 def test_model_files_and_cards_keep_the_scores_of_votes(model, tmp_path):
