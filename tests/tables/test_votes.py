@@ -24,6 +24,7 @@ from ldlearn.tables import (
     save_model,
     write_card,
 )
+from ldlearn.tables.table_fit import describe_signal
 from ldlearn.tables.vote_recovery import score_recovery
 
 NAMES = ["sky", "sea", "hill", "wood"]
@@ -43,9 +44,10 @@ def make_votes(n_votes=3, n=90, seed=0, slope=1.5):
 
 @pytest.fixture(scope="module")
 def table():
-    """Rows 4 and 7 have no votes."""
+    """Rows 4 and 7 have no votes, row 8 twice as many as the others."""
     made = make_votes()
     made.loc[[4, 7], NAMES] = 0
+    made.loc[8, NAMES] *= 2
     return made
 
 
@@ -66,8 +68,8 @@ def test_votes_are_fitted_by_count_ldl_on_raw_counts(table, model):
     assert repr(default) == "CountLDL()"
     facts = model.facts
     assert facts["label_kind"] == "votes"
-    assert facts["votes"] == {"total": 264.0, "voted_rows": 88, "single_vote_rows": 0}
-    shares = table[NAMES].sum() / 264
+    assert facts["votes"] == {"total": 267.0, "voted_rows": 88, "single_vote_rows": 0}
+    shares = table[NAMES].sum() / 267
     np.testing.assert_allclose(facts["mean_distribution"], shares)
     assert facts["label_means"] == pytest.approx(shares.to_dict())
     assert any("2 rows without votes" in text for text in facts["warnings"])
@@ -78,10 +80,9 @@ def test_held_out_votes_are_scored_by_their_log_probability(model):
     assert [score["name"] for score in held["scores"]] == ["cross_entropy", "intersection"]
     loss = held["scores"][0]
     assert held["advantage"] == pytest.approx(loss["mean"] - loss["model"])
-    assert held["votes"] == 3 * held["rows"]
     assert held["better_than_baselines"]
     recovery = held["recovery"]
-    assert recovery["rows"] == recovery["votes"] == held["rows"]
+    assert recovery["rows"] == held["rows"]
     assert recovery["recovered"] < recovery["raw_shares"]
 
 
@@ -91,6 +92,16 @@ def test_noise_is_not_informative():
     facts = fit_table(noise, NAMES, **FAST).facts
     assert not facts["holdout"]["better_than_baselines"]
     assert any("likelier under the predictions" in text for text in facts["warnings"])
+
+
+def test_rounding_errors_are_no_advantage():
+    shares = np.eye(4)[np.random.default_rng(0).integers(0, 4, size=50)]
+    mean = np.full(4, 0.25)
+    P = np.tile(np.nextafter(mean, 1.0), (50, 1))
+    found = score_with_baselines(shares, P, mean, None, False, n_votes=np.ones(50))
+    assert (found["advantage"], found["standard_error"]) == (0.0, 0.0)
+    assert not found["better_than_baselines"]
+    assert "the same for every row" in describe_signal(found)
 
 
 def test_scores_of_votes_count_each_vote_once():
@@ -153,20 +164,22 @@ def test_recovery_is_scored_by_votes_that_were_not_given():
     D = np.random.default_rng(1).dirichlet(np.full(4, 0.3), size=200)
     counts = np.random.default_rng(0).multinomial(4, D).astype(float)
     counts[0] = [1, 0, 0, 0]  # nothing can be left out
+    counts[50:] *= 2
     X = np.arange(200.0)[:, None]
     oracle = Oracle(D)
     found, warning = score_recovery(oracle, X, counts, np.arange(200))
     assert warning == ""
-    assert (found.rows, found.votes) == (199, 398.0)
+    assert (found.rows, found.votes) == (199, 698.0)
     others = counts[1:] - oracle.given
     assert (others >= 0).all()
-    assert (others.sum(axis=1) == 2).all()
-    expected = -np.sum(others * np.log(np.maximum(D[1:], 0.0025))) / 398
+    assert (others.sum(axis=1) == oracle.given.sum(axis=1)).all()
+    expected = -np.sum(others * np.log(np.maximum(D[1:], 0.0025))) / 698
     assert found.recovered == pytest.approx(expected)
-    raw = np.maximum(oracle.given / 2, 0.0025)
-    assert found.raw_shares == pytest.approx(-np.sum(others * np.log(raw)) / 398)
-    smoothed = (oracle.given + 1) / 6
-    assert found.smoothed_shares == pytest.approx(-np.sum(others * np.log(smoothed)) / 398)
+    totals = oracle.given.sum(axis=1, keepdims=True)
+    raw = np.maximum(oracle.given / totals, 0.0025)
+    assert found.raw_shares == pytest.approx(-np.sum(others * np.log(raw)) / 698)
+    smoothed = (oracle.given + 1) / (totals + 4)
+    assert found.smoothed_shares == pytest.approx(-np.sum(others * np.log(smoothed)) / 698)
     assert found.prediction == pytest.approx(np.log(4))
     best = min(found.prediction, found.raw_shares, found.smoothed_shares)
     assert found.advantage == pytest.approx(best - found.recovered)
@@ -199,11 +212,13 @@ def test_one_vote_per_row_is_reported():
 
 
 def test_few_rows_and_labels_with_few_votes():
-    table = make_votes(n=12).assign(lake=0, moor=[1, *[0] * 11])
-    facts = fit_table(table, [*NAMES, "lake", "moor"], **FAST).facts
+    table = make_votes(n=12).assign(lake=0, moor=[1, *[0] * 11], heath=[5, *[0] * 11])
+    facts = fit_table(table, [*NAMES, "lake", "moor", "heath"], **FAST).facts
     assert facts["holdout"] is None
     assert any("without votes" in text and "'lake'" in text for text in facts["warnings"])
-    assert any("fewer than 5 votes" in text and "'moor'" in text for text in facts["warnings"])
+    (rare,) = [text for text in facts["warnings"] if "fewer than 5 votes" in text]
+    assert "'moor'" in rare
+    assert "'heath'" not in rare
     with pytest.raises(TableError, match="no votes"):
         fit_table(table.assign(**dict.fromkeys(NAMES, 0)), NAMES, columns=VOTES)
     with pytest.raises(TableError, match="at least two"):
@@ -230,12 +245,14 @@ def test_undeclared_labels_are_counts_for_a_method_that_takes_them(table, model)
     assert any("each positive label as one vote" in text for text in warnings)
     declared = TableModel.fit(logical, NAMES, estimator=COUNT_LDL, columns=VOTES)
     assert not any("each positive label" in text for text in declared.facts["warnings"])
+    single = TableModel.fit(make_votes(1), NAMES, estimator=COUNT_LDL).facts["warnings"]
+    assert not any("each positive label" in text for text in single)
 
 
 @pytest.mark.parametrize("kind", ["auto", "votes"])
 def test_degrees_are_no_counts(table, kind):
-    voted = table.drop([4, 7])
-    degrees = voted.assign(**{name: voted[name] / 3 for name in NAMES})
+    totals = table[NAMES].sum(axis=1).clip(lower=1)
+    degrees = table.assign(**{name: table[name] / totals for name in NAMES})
     columns = ColumnOptions(kind=kind)
     with pytest.raises(TableError, match="sum to 1, as degrees do"):
         TableModel.fit(degrees, NAMES, estimator=COUNT_LDL, columns=columns)
@@ -321,6 +338,18 @@ def test_intervals_in_files(table, model, tmp_path):
         fit_enhance_table(data, NAMES, out, method="VoteShares", columns=VOTES, writing=writing)
 
 
+def test_intervals_contain_the_written_degrees(table, tmp_path, monkeypatch):
+    data, out = str(tmp_path / "votes.csv"), str(tmp_path / "out.csv")
+    table.to_csv(data, index=False)
+
+    def narrow(self, X, y, coverage):
+        return np.full(y.shape, 0.25), np.full(y.shape, 0.25)
+
+    monkeypatch.setattr(CountLDL, "enhance_interval", narrow)
+    fit_enhance_table(data, NAMES, out, writing=WritingOptions(interval=0.9), **FAST)
+    assert within_bounds(pd.read_csv(out))
+
+
 def test_evaluation_against_votes(table, model, tmp_path):
     path = str(tmp_path / "new.csv")
     new = make_votes(4, seed=0)
@@ -340,6 +369,15 @@ def test_evaluation_against_votes(table, model, tmp_path):
     assert [score.name for score in plain.scores] == ["cross_entropy", "intersection"]
     new.assign(**dict(zip(NAMES, P.T, strict=True))).to_csv(path, index=False)
     assert evaluate_table(path, model).truth == "true degrees"
+    weighted = new.assign(**{name: 0.7 * new[name] for name in NAMES})
+    weighted.to_csv(path, index=False)
+    halves = evaluate_table(path, model)
+    assert halves.scores[0].model == pytest.approx(found.scores[0].model)
+    assert halves.recovery is None
+    assert any("weighted votes cannot be split" in text for text in halves.warnings)
+    new.assign(**dict.fromkeys(NAMES, 0)).to_csv(path, index=False)
+    with pytest.raises(TableError, match="no row has votes"):
+        evaluate_table(path, model)
 
 
 def test_model_files_and_cards_keep_the_scores_of_votes(model, tmp_path):
@@ -355,7 +393,7 @@ def test_model_files_and_cards_keep_the_scores_of_votes(model, tmp_path):
     for text in (
         "scored by the other half",
         "Raw shares",
-        "2 more rows have none",
+        "rows without votes: 2",
         "Share of votes",
         "selected by the votes",
         "counts as 0.0025",

@@ -39,6 +39,7 @@ from ldlearn.cli.options import (
     split_names,
 )
 from ldlearn.compose.method_names import (
+    DEFAULT_METHOD,
     default_method,
     make_enhancer,
     make_predictor,
@@ -105,7 +106,6 @@ def fit(
     """
     check_ending(output, "a model file", ".ldl")
     check_output(output, [data], overwrite=writing.overwrite)
-    method = method or default_method(columns.kind)
     params = dict(set or ())
     if scheduler is not None:
         given = [*given_options(columns), *given_options(reading), *given_options(reading.dialect)]
@@ -120,11 +120,17 @@ def fit(
         from ldlearn.tables.dask_tables import fit_parts
 
         model = fit_parts(
-            data, labels, scheduler=scheduler, method=method, params=params, columns=columns
+            data,
+            labels,
+            scheduler=scheduler,
+            method=method or DEFAULT_METHOD,
+            params=params,
+            columns=columns,
         )
     else:
         if intervals:
-            check_gives_intervals(make_predictor(method, params, zeros=columns.zeros))
+            named = method or default_method(columns.kind)
+            check_gives_intervals(make_predictor(named, params, zeros=columns.zeros))
         model = tables.fit_table(
             data,
             labels,

@@ -15,12 +15,12 @@ from ldlearn.exceptions import ParameterError
 from ldlearn.learning import SABFGS
 
 DEFAULT_METHOD = "DLDL"
-DEFAULT_VOTE_METHOD = "CountLDL"
+_DEFAULT_VOTE_METHOD = "CountLDL"
 
 
 def default_method(kind: str) -> str:
     """The method for label columns of a kind, see `ldlearn.tables.ColumnOptions`."""
-    return DEFAULT_VOTE_METHOD if kind == "votes" else DEFAULT_METHOD
+    return _DEFAULT_VOTE_METHOD if kind == "votes" else DEFAULT_METHOD
 
 
 def make_predictor(

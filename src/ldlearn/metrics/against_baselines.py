@@ -24,6 +24,8 @@ from ldlearn.metrics.registry import (
     per_row,
 )
 
+_ROUNDING_ERROR = 1e-12  # of the score of a row
+
 
 @dataclass(frozen=True)
 class Score:
@@ -225,7 +227,7 @@ def advantage_over_constant(
 def vote_cross_entropy(shares: Array, P: Array) -> Array:
     """Mean negative log-probability of a vote of each row.
 
-    Smaller degrees than `smallest_scored_degree` count as that, so that a vote for a label with
+    Smaller degrees than `_smallest_scored_degree` count as that, so that a vote for a label with
     degree 0 has a finite one.
 
     Examples
@@ -233,18 +235,18 @@ def vote_cross_entropy(shares: Array, P: Array) -> Array:
     >>> vote_cross_entropy(np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]]))  # -0.5 ln 0.005
     array([2.64915868])
     """
-    smallest = smallest_scored_degree(P.shape[1])
+    smallest = _smallest_scored_degree(P.shape[1])
     return np.asarray(cross_entropy(shares, P, eps=smallest, per_row=True))
 
 
-def smallest_scored_degree(n_labels: int) -> float:
+def _smallest_scored_degree(n_labels: int) -> float:
     """What smaller degrees count as in `vote_cross_entropy`: 0.01 for all labels together."""
     return 0.01 / n_labels
 
 
 def describe_vote_scores(n_labels: int) -> str:
     """How the cross-entropy of votes is computed, as a sentence."""
-    smallest = smallest_scored_degree(n_labels)
+    smallest = _smallest_scored_degree(n_labels)
     return (
         "Cross-entropy is the mean of -ln(degree) over the votes; a degree below "
         f"{smallest:.2g} counts as {smallest:.2g} and costs {-np.log(smallest):.1f}."
@@ -274,6 +276,8 @@ def mean_and_error(
     """
     if groups is None:
         groups = np.arange(len(gain))
+    # Rounding errors differ hardly between rows, and would be significant.
+    gain = np.where(np.abs(gain) < _ROUNDING_ERROR, 0.0, gain)
     weights = row_weights(gain, weights)
     mean = float(np.average(gain, weights=weights))
     n = count_groups(groups)

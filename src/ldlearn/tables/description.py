@@ -24,7 +24,6 @@ from ldlearn.tables.table_fit import describe_signal, held_out_recovery, held_ou
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, repr_cell
 
-_TRUTH = {"0/1": "0/1 labels", "votes": "their votes"}
 _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
 
 
@@ -130,9 +129,9 @@ def describe_votes(data: dict[str, Any]) -> str:
     voted = votes["voted_rows"]
     per_row = votes["total"] / max(voted, 1)
     single = votes["single_vote_rows"]
-    text = f"{per_row:.2f} votes per row on average, a single one in {single:,} of {voted:,} rows"
+    text = f"{per_row:.2f} votes per row on average; rows with a single vote: {single:,}"
     if unvoted := data["rows"] - voted:
-        text += f"; {unvoted:,} more rows have none"
+        text += f"; rows without votes: {unvoted:,}"
     return text
 
 
@@ -151,7 +150,6 @@ def write_card(description: dict[str, Any], path: FilePath) -> None:
         description,
         scores=held_out_scores({"holdout": description["holdout"]}),
         recovery=held_out_recovery({"holdout": description["holdout"]}),
-        truth=_TRUTH.get(description["data"]["label_kind"], "true degrees"),
         votes=describe_votes(description["data"]),
         vote_scores=describe_vote_scores(len(description["labels"])),
         verdict=_describe_reliability(description),

@@ -43,7 +43,7 @@ class ColumnOptions:
     ----------
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows,
-        have to be declared.
+        have to be declared. A method that takes counts of votes reads undeclared labels as counts.
     blank : float, optional
         Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if
         more than 10 % are empty and all others positive, this has to be stated.
@@ -51,7 +51,8 @@ class ColumnOptions:
         What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none"
         and reports the mean number of positive labels.
     empty_rows : {"error", "drop", "unknown"}, default="error"
-        Rows whose labels are all 0: an error, left out, or labels that are unknown.
+        Rows whose labels are all 0: an error, left out, or labels that are unknown. Rows without
+        votes are no error, and can be left out.
     separator : str, optional
         What separates labels in one column of lists; found by default.
     features : str or sequence, optional
@@ -105,7 +106,7 @@ class WritingOptions:
         each label.
     raters : float, optional
         How many raters voted on a row, if that is known: intervals are then for the degrees of the
-        very row.
+        very row. Methods that take counts of votes know it.
     flag_far : bool, default=False
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional

@@ -279,7 +279,8 @@ def evaluate_table(
         )
         X = loaded.transform(frame, report)
     if not scorable_rows(truth, logical).any():
-        raise TableError("no row has a label that is known, so there is nothing to compare with.")
+        known = "a label that is known" if n_votes is None else "votes"
+        raise TableError(f"no row has {known}, so there is nothing to compare with.")
     keys = hash_rows(X)
     named_groups = keys if groups is None else read_groups(frame[groups])
     units = join_groups(keys, named_groups)

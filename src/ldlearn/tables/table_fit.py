@@ -315,6 +315,9 @@ def describe_signal(held: dict[str, Any]) -> str:
             )
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
+    if gain == error == 0 and votes is not None:
+        constant = "the predictions are the shares of all training votes, the same for every row"
+        return f"Uninformative features: on {rows} {constant}."
     if gain == error == 0:
         return f"No evidence: the labels of {rows} fit every prediction equally well."
     if clearly_better(gain, error, held["groups"]):
