@@ -114,8 +114,12 @@ def test_interval_is_that_of_the_jackknife():
 
 
 def test_limits():
-    same = {(item, rater): [item % 2] for item in range(6) for rater in range(3)}
+    same = {(item, rater): [item % 2] for item in range(20) for rater in range(3)}
     assert krippendorff_alpha(votes_of(same, 2))[:3] == (1, 1, 1)
+    few = {key: labels for key, labels in same.items() if key[0] < 19}
+    assert np.isnan(krippendorff_alpha(votes_of(few, 2)).low)
+    rare = krippendorff_alpha(votes_of(same | {(0, 0): [2]}, 3))
+    assert np.isnan(rare.low_by_label).tolist() == [False, False, True]
     opposite = {(item, rater): [rater] for item in range(50) for rater in range(2)}
     assert krippendorff_alpha(votes_of(opposite, 2)).overall == pytest.approx(-0.98)
     for undefined in ({(0, 0): [0], (1, 1): [1]}, {(0, 0): [1], (0, 1): [1]}):

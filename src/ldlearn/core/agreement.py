@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from ldlearn.core.simplex import Array, Indices, Mask
 
 LEVEL = 0.95  # of intervals
+_FEWEST_ITEMS = 10  # with a label, and without; intervals from fewer miss the truth too often
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,8 @@ class Alpha(NamedTuple):
     Attributes
     ----------
     overall, low, high : float
-        NaN where it is undefined: no item has two annotations, or all of them are equal.
+        NaN where it is undefined: no item has two annotations, or all of them are equal. There is
+        no interval of a label that fewer than ten items have, or lack, in some annotation.
     by_label, low_by_label, high_by_label : ndarray of shape (n_labels,)
     """
 
@@ -92,8 +94,7 @@ def krippendorff_alpha(votes: RaterVotes) -> Alpha:
     labels in the symmetric difference of two label sets as distance; it is the nominal alpha if
     every rater gives one label.
 
-    The standard error is that of a ratio of sums over independent items, linearised. With few
-    items, or for a label with few votes, the intervals are too narrow.
+    The standard error is that of a ratio of sums over independent items, linearised.
 
     References
     ----------
@@ -122,6 +123,7 @@ def krippendorff_alpha(votes: RaterVotes) -> Alpha:
         n_items = len(m)
         variance = np.maximum(squares, 0.0) / (n * expected) ** 2 * n_items / (n_items - 1.0)
         error = stdtrit(n_items - 1.0, (1.0 + LEVEL) / 2.0) * np.sqrt(variance)
+    error[_effective_items(counts, m) < _FEWEST_ITEMS] = np.nan
     alpha = np.where(expected > 0, 1.0 - ratio, np.nan)
     low = alpha - error
     high = np.minimum(alpha + error, 1.0)
@@ -133,6 +135,17 @@ def krippendorff_alpha(votes: RaterVotes) -> Alpha:
         low_by_label=low[:-1],
         high_by_label=high[:-1],
     )
+
+
+def _effective_items(counts: Any, n_raters: Array) -> Indices:
+    """How many items have each label or lack it, whichever is less; the largest of all at last."""
+    entries = counts.tocoo()
+    by_all = entries.data == n_raters[entries.row]
+    n_labels = counts.shape[1]
+    n_with = np.bincount(entries.col, minlength=n_labels)
+    n_without = counts.shape[0] - np.bincount(entries.col[by_all], minlength=n_labels)
+    fewer = np.minimum(n_with, n_without)
+    return np.append(fewer, fewer.max())
 
 
 def _append_row_sums(matrix: Any) -> Any:
