@@ -120,6 +120,7 @@ def test_limits():
     assert np.isnan(krippendorff_alpha(votes_of(few, 2)).low)
     rare = krippendorff_alpha(votes_of(same | {(0, 0): [2]}, 3))
     assert np.isnan(rare.low_by_label).tolist() == [False, False, True]
+    assert rare.overall < rare.high == 1
     opposite = {(item, rater): [rater] for item in range(50) for rater in range(2)}
     assert krippendorff_alpha(votes_of(opposite, 2)).overall == pytest.approx(-0.98)
     for undefined in ({(0, 0): [0], (1, 1): [1]}, {(0, 0): [1], (0, 1): [1]}):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import pearson3, ttest_1samp
 
 from ldlearn.core import raters as module
 from ldlearn.core.agreement import RaterVotes
@@ -18,9 +19,11 @@ def simulate(behaviours, annotations_each, seed=0, per_item=3, n_labels=4, clari
     item = np.repeat(np.arange(n_items), per_item)
     rater = chosen.ravel()
     honest = (D.cumsum(axis=1)[item] < rng.random((len(item), 1))).sum(axis=1)
+    clicks = rng.integers(n_labels, size=len(item))
     given = {
         "honest": honest,
-        "random": rng.integers(n_labels, size=len(item)),
+        "random": clicks,
+        "noisy": np.where(rng.random(len(item)) < 0.5, clicks, honest),
         "one label": np.zeros(len(item), dtype=int),
         "adversary": (honest + 1) % n_labels,
     }
@@ -107,6 +110,36 @@ def test_probability_is_that_of_a_simulation():
         compared.rater == 0, np.quantile(sums, 0.01) / len(gains), 0.0
     )
     assert 0.005 < module._like_the_others(compared, 1.0)[0] < 0.02
+
+
+def test_probability_is_that_of_a_pearson_distribution():
+    compared = module._Comparison(simulate(["honest"] * 4, 20, seed=3))
+    first, second, third = (compared.moment(power, 1.0) for power in (1, 2, 3))
+    by_rater = compared.sum_by_rater
+    deviation = np.sqrt(by_rater(second - first**2))
+    skewness = by_rater(third - 3 * first * second + 2 * first**3) / deviation**3
+    z = by_rater(compared.gains(1.0) - first) / deviation
+    expected = pearson3.cdf(z, skewness)
+    assert module._like_the_others(compared, 1.0) == pytest.approx(expected)
+
+
+def test_interval_is_that_of_a_mean():
+    votes = simulate(["honest"] * 3, 12)
+    compared = module._Comparison(votes)
+    smoothing = compared.find_smoothing()
+    scores = compared.scores(smoothing)
+    differences = scores - compared.chance(smoothing, scores)
+    found = compare_raters(votes)
+    for rater in range(3):
+        interval = ttest_1samp(differences[compared.rater == rater], 0).confidence_interval()
+        assert found.low[rater] - found.chance[rater] == pytest.approx(interval.low)
+        assert found.high[rater] - found.chance[rater] == pytest.approx(interval.high)
+
+
+def test_raters_who_are_merely_worse_are_not_found():
+    found = compare_raters(simulate(["honest"] * 8 + ["noisy"] * 2, 300))
+    assert not found.no_better_than_chance.any()
+    assert found.above_chance.all()
 
 
 BEHAVIOURS = ["honest"] * 9 + ["random", "one label", "adversary"]
