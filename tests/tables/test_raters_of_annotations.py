@@ -188,6 +188,8 @@ def test_who_can_be_left_out(write):
     assert "no rater is left out" in "; ".join(found.messages)
     with pytest.raises(TableError, match="there is no rater 'bott'; did you mean bot"):
         read_annotations(path, exclude_raters="bott")
+    with pytest.raises(TableError, match="no annotation names its rater"):
+        read_annotations(write("c.csv", "item,label\na,sky\n"), exclude_raters="x")
     with pytest.raises(TableError, match="no annotation is left"):
         read_annotations(again, exclude_raters=["x", "y"])
 
@@ -199,3 +201,9 @@ def test_nothing_is_said_about_raters_without_names_or_a_single_one(write):
     assert sentence.startswith("Krippendorff's alpha 0.000")
     single = read_annotations(write("b.csv", "item,rater,label\na,x,sky\nb,x,sea\n"))
     assert (single.describe_agreement(), single.raters_at_chance) == ([], [])
+
+
+def test_many_labels_are_counted_without_warnings(write):
+    lines = [f"a,x,label {j}\nb,y,label {j}" for j in range(120)]
+    found = read_annotations(write("a.csv", "\n".join(["item,rater,label", *lines]) + "\n"))
+    assert found.table[found.labels].to_numpy().tolist() == [[1] * 120] * 2

@@ -126,7 +126,7 @@ class FittedModel:
 class AnnotationColumns:
     """The columns of a table with one annotation a row, and raters to leave out."""
 
-    item: str | None = cli_option("COL", "Item column; default: found by name.")
+    item: str | None = cli_option("COL", "Item column; import finds usual names.")
     rater: str | None = cli_option("COL", "Rater column; default: found by name.")
     label: str | None = cli_option("COL", "Label column, 0/1 columns, or question.")
     exclude_raters: str | None = cli_option(

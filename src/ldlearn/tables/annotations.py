@@ -307,10 +307,12 @@ def _leave_out_raters(
         left_out = list(map(str.strip, parts))
         for name in left_out:
             if name not in names:
-                advice = suggest_name(name, names, "the raters are")
+                advice = "no annotation names its rater."
+                if names:
+                    advice = suggest_name(name, names, "the raters are")
                 raise TableError(f"exclude_raters: there is no rater {name!r}; {advice}")
     if not left_out:
-        messages.append("no rater is left out: none is found to agree no better than chance")
+        messages.append("no rater is left out")
         return list(annotations)
     excluded = set(left_out)
     kept = [annotation for annotation in annotations if annotation.rater not in excluded]
@@ -405,7 +407,9 @@ def _count_raters(
         mark = MARKS["counts" if kind == "votes" else "Y"]
         labels = [mark + name for name in labels]
     table.insert(0, id, item_names)
-    table[labels] = np.minimum(counts, 1) if kind == "labels" else counts
+    if kind == "labels":
+        counts = np.minimum(counts, 1)
+    table = pandas.concat([table, pandas.DataFrame(counts, columns=labels)], axis=1)
     return Annotations(table, id, labels, kind, votes, items, raters, messages)
 
 
