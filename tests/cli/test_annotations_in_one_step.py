@@ -104,3 +104,11 @@ def test_the_table_of_raters_is_a_file_of_its_own(run, long):
     }.items():
         done = run("import", long, *ROLES, "--raters", place, "-o", "votes.csv")
         assert (done.code, message in done.message) == (2, True)
+
+
+def test_unknown_numbers_are_left_blank(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "few.csv").write_text("item,rater,label\na,x,sky\na,y,sea\na,z,sky\n")
+    done = run("import", "few.csv", "-o", "votes.csv")
+    assert "nan" not in done.out
+    assert "\nKrippendorff's alpha 0.000.\n" in done.out

@@ -38,7 +38,7 @@ def _print_labels(found: Annotations) -> None:
     rows = []
     for position in np.argsort(alpha.by_label)[:_LONGEST_TABLE]:
         each = (alpha.by_label, alpha.low_by_label, alpha.high_by_label)
-        numbers = [f"{values[position]:.3f}" for values in each]
+        numbers = [_format(values[position]) for values in each]
         rows.append([found.labels[position], *numbers])
     title = _heading("Label", len(found.labels))
     print_table([title, "alpha", "low", "high"], rows, n_numeric=3)
@@ -47,12 +47,17 @@ def _print_labels(found: Annotations) -> None:
 def _print_raters(found: Annotations) -> None:
     rows = []
     for rater in found.raters.head(_LONGEST_TABLE).to_dict("records"):
-        numbers = [f"{rater[name]:.3f}" for name in ("agreement", "chance", "low", "high")]
+        numbers = [_format(rater[name]) for name in ("agreement", "chance", "low", "high")]
         rows.append([rater["rater"], rater["verdict"], rater["annotations"], *numbers])
     headings = ["annotations", "agreement", "chance", "low", "high"]
     title = _heading("Rater", len(found.raters))
     if rows:
         print_table([title, "", *headings], rows, n_numeric=len(headings))
+
+
+def _format(number: float) -> str:
+    """Three decimals; nothing for a number that is unknown."""
+    return "" if np.isnan(number) else f"{number:z.3f}"
 
 
 def _heading(what: str, number: int) -> str:

@@ -135,9 +135,9 @@ class Annotations:
         sentences = []
         alpha = self.alpha
         if not np.isnan(alpha.overall):
-            sentence = f"Krippendorff's alpha {alpha.overall:.3f}"
+            sentence = f"Krippendorff's alpha {alpha.overall:z.3f}"
             if not np.isnan(alpha.low):
-                sentence += f", 95 % interval {alpha.low:.3f} to {alpha.high:.3f}"
+                sentence += f", 95 % interval {alpha.low:z.3f} to {alpha.high:z.3f}"
             sentences.append(f"{sentence}.")
         verdicts = self.raters["verdict"]
         of_all = f"of {len(verdicts):,} raters"
