@@ -49,9 +49,11 @@ OutputTable = Annotated[
     str,
     Option("--output", "-o", metavar="FILE", show_default=False, help="Default: standard output."),
 ]
-LabelColumns = Annotated[
-    str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy.")
-]
+_LABEL_COLUMNS = Option(
+    "--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy."
+)
+LabelColumns = Annotated[str, _LABEL_COLUMNS]
+OptionalLabelColumns = Annotated[str | None, _LABEL_COLUMNS]
 Embedding = Annotated[
     str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")
 ]
@@ -120,3 +122,15 @@ class FittedModel:
                     param_hint="--embedding",
                 )
         return self.file
+
+
+@dataclass(frozen=True)
+class AnnotationColumns:
+    """The columns of a table with one annotation a row, and raters to leave out."""
+
+    item: str | None = cli_option("COL", "Item column; import finds usual names.")
+    rater: str | None = cli_option("COL", "Rater column; default: found by name.")
+    label: str | None = cli_option("COL", "Label column, 0/1 columns, or question.")
+    exclude_raters: str | None = cli_option(
+        "NAMES", "Leave out raters: a,b or chance (agreement no better than that)."
+    )

@@ -3,6 +3,7 @@
 They are fit, enhance, predict, evaluate, compare, inspect, export and import.
 """
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -23,14 +24,15 @@ from ldlearn.cli.console import (
     report_written,
 )
 from ldlearn.cli.options import (
+    AnnotationColumns,
     Data,
     Embedding,
     FittedModel,
     Json,
-    LabelColumns,
     MethodName,
     MethodParams,
     Metrics,
+    OptionalLabelColumns,
     OutputTable,
     Scheduler,
     TrustedMethod,
@@ -38,6 +40,7 @@ from ldlearn.cli.options import (
     report_on_console,
     split_names,
 )
+from ldlearn.cli.rater_agreement import agreement_facts, print_agreement
 from ldlearn.compose.method_names import (
     DEFAULT_METHOD,
     default_method,
@@ -56,6 +59,7 @@ from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.options import given_options
+from ldlearn.tables.table_fit import describe_origin
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.writing import check_gives_intervals
 
@@ -69,11 +73,12 @@ _LOCAL_OPTIONS = {
 
 def fit(
     data: Data,
-    labels: LabelColumns,
     output: Annotated[
         str, Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")
     ],
+    labels: OptionalLabelColumns = None,
     *,
+    annotations: AnnotationColumns,
     columns: ColumnOptions,
     embedding: Embedding = None,
     method: MethodName = None,
@@ -95,18 +100,41 @@ def fit(
     """Fit a model on a table with 0/1 labels or votes, and score it on held-out rows.
 
     An empty label is unknown. A 0 means that the label does not apply; if it only means that the
-    label is not among the main ones, use --zeros less. Counts of votes need --kind votes.
+    label is not among the main ones, use --zeros less. Counts of votes need --kind votes. A table
+    with one annotation per row is counted by item, as import does, if --item names the items.
 
     \b
     ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl
     ldlearn fit survey.csv -l 'reason_*' --zeros less --empty-rows drop -o m.ldl
     ldlearn fit votes.csv -l 'emo_*' --kind votes -o m.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
+    ldlearn fit ratings.csv --item photo --rater who --label tag -o m.ldl
     ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
     check_ending(output, "a model file", ".ldl")
     check_output(output, [data], overwrite=writing.overwrite)
     params = dict(set or ())
+    reading = report_on_console(reading)
+    table: Any = data
+    label_columns: Any = labels
+    found = None
+    if annotations.item is not None:
+        _check_annotation_options(labels, columns, scheduler)
+        found = read_annotations(data, **vars(annotations), reading=reading)
+        table = found.table
+        label_columns = found.labels
+        columns = replace(columns, id=found.id)
+        if found.kind == "votes":
+            columns = replace(columns, kind="votes")
+        reading = report_on_console(ReadingOptions())
+        for message in found.messages:
+            log(f"{message}.")
+    elif given := given_options(annotations):
+        problem = "it is for a table with one annotation per row; name its items with --item."
+        raise BadParameter(problem, param_hint="--" + given[0].replace("_", "-"))
+    elif labels is None:
+        advice = "for a table with one annotation per row, name its items with --item."
+        raise BadParameter(f"name the label columns; {advice}", param_hint="--labels")
     if scheduler is not None:
         given = [*given_options(columns), *given_options(reading), *given_options(reading.dialect)]
         refused = [name for name in given if name in _LOCAL_OPTIONS]
@@ -132,15 +160,17 @@ def fit(
             named = method or default_method(columns.kind)
             check_gives_intervals(make_predictor(named, params, zeros=columns.zeros))
         model = tables.fit_table(
-            data,
-            labels,
+            table,
+            label_columns,
             method=method,
             params=params,
             embedding=None if embedding is None else tables.import_embedding(embedding),
             holdout=0.2 if holdout is None else holdout,
             columns=columns,
-            reading=report_on_console(reading),
+            reading=reading,
         )
+        if found is not None:
+            model.facts["source"] = describe_origin(data)
     tables.save_model(model, output, intervals=intervals)
     if as_json:
         print_json({"model": output} | tables.describe_model(model))
@@ -158,6 +188,8 @@ def fit(
         lines.append(votes)
     for line in lines + describe_repeated_rows(facts["repeated_rows"] or 0, n):
         print_result(f"  {line}")
+    if found is not None:
+        print_agreement(found, tables=False)
     if explanation := getattr(model.estimator, "selection_summary_", ""):
         selected = []
         given = model.estimator.get_params()
@@ -174,6 +206,23 @@ def fit(
         if verbose:
             print_result(f"  {explanation}.")
     report_quality(facts, len(model.labels))
+
+
+def _check_annotation_options(
+    labels: str | None, columns: ColumnOptions, scheduler: str | None
+) -> None:
+    """Refuse options of `fit` that have no meaning for a table with one annotation per row."""
+    given = given_options(columns)
+    meaningless = {
+        "--labels": labels is not None,
+        "--scheduler": scheduler is not None,
+        "--kind": columns.kind not in ("auto", "votes"),
+        **{f"--{name}": name in given for name in ("blank", "separator", "id")},
+    }
+    for option, is_given in meaningless.items():
+        if is_given:
+            problem = "it has no meaning beside --item: one row per item is made of annotations."
+            raise BadParameter(problem, param_hint=option)
 
 
 def enhance(
@@ -467,19 +516,15 @@ def import_(
         str,
         Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto."),
     ] = "auto",
-    item: Annotated[
-        str | None, Option(metavar="COL", help="Item column; default: found by name.")
-    ] = None,
-    rater: Annotated[
-        str | None, Option(metavar="COL", help="Rater column; default: found by name.")
-    ] = None,
-    label: Annotated[
-        str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")
-    ] = None,
+    *,
+    annotations: AnnotationColumns,
     zeros: Annotated[
         str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")
     ] = None,
-    *,
+    rater_table: Annotated[
+        str | None,
+        Option("--raters", metavar="FILE", help="Write a table: the agreement of each rater."),
+    ] = None,
     reading: ReadingOptions,
     writing: Annotated[WritingOptions, {"to", "raw", "overwrite"}],
     as_json: Json = False,
@@ -487,35 +532,36 @@ def import_(
     """Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.
 
     One row for each item: identifier, text or features, and for each label the number of raters who
-    gave it, or 0/1.
+    gave it, or 0/1. Prints how much the raters agree.
 
     \b
     ldlearn import project.json -o table.csv
     ldlearn import anna.jsonl ben.jsonl --as labels -o table.csv
     ldlearn import ratings.csv --item photo --rater who --label tag -o table.csv
     ldlearn import raters.csv --item photo --rater who --label 'emo_*' -o t.csv
+    ldlearn import ratings.csv --exclude-raters chance --raters raters.csv -o t.csv
     """
     check_one_stdout(output, as_json)
     check_output(output, files, overwrite=writing.overwrite)
-    found = read_annotations(
-        files,
-        kind,
-        item=item,
-        rater=rater,
-        label=label,
-        reading=reading,
-    )
+    if rater_table is not None:
+        if rater_table in (PIPE, output):
+            raise BadParameter("name a file of its own.", param_hint="--raters")
+        check_output(rater_table, files, overwrite=writing.overwrite)
+    found = read_annotations(files, kind, **vars(annotations), reading=reading)
     write_table(output, [found.table], found.labels, writing)
     for message in found.messages:
         log(f"{message}.")
     if zeros is None and found.kind == "labels":
         labels = TableLabels.from_columns(found.table, found.labels)
         labels.report_zeros(make_enhancer(), log)
+    if rater_table is not None:
+        write_table(rater_table, [found.raters], writing=replace(writing, to=None))
     if as_json:
         facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}
-        print_json({"rows": len(found.table)} | facts)
+        print_json({"rows": len(found.table)} | facts | agreement_facts(found))
     elif output != PIPE:
         print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
+        print_agreement(found, tables=True)
         # quoted: the line is meant to be pasted into a shell
         options = (
             f"--labels {quote_for_shell(found.labels_option)} --id {quote_for_shell(found.id)}"
@@ -525,3 +571,6 @@ def import_(
         if zeros is not None:
             options += f" --zeros {zeros}"
         print_result(f"Next: ldlearn fit {quote_for_shell(output)} {options} -o model.ldl")
+    else:
+        for sentence in found.describe_agreement():
+            log(sentence)

@@ -46,6 +46,8 @@ _ITEM = (
     "itemid",
     "task",
     "taskid",
+    "assignmenttaskid",  # Toloka's ASSIGNMENT:task_id
+    "hitid",
     "docid",
     "documentid",
     "unit",
@@ -53,8 +55,27 @@ _ITEM = (
     "exampleid",
     "id",
 )
-_PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
-_RATER = (*_PEOPLE, *map("{}id".format, _PEOPLE), "username", "completedby")
+# Users last: they may also be the authors of the items.
+_PEOPLE = (
+    "rater",
+    "annotator",
+    "labeler",
+    "labeller",
+    "worker",
+    "coder",
+    "judge",
+    "participant",
+    "respondent",
+    "user",
+)
+_RATER = (
+    *(person + ending for person in _PEOPLE for ending in ("", "id", "name")),
+    "assignmentworkerid",  # Toloka's ASSIGNMENT:worker_id
+    "prolificid",
+    "prolificpid",
+    "completedby",
+    "who",
+)
 _LABEL = (
     "label",
     "labels",
@@ -68,6 +89,8 @@ _LABEL = (
     "vote",
     "entities",
 )
+# Before the names of questions, in results of Mechanical Turk and of Toloka.
+_QUESTION_MARKS = ("Answer.", "OUTPUT:")
 
 _QUOTES = ("'", '"')
 _BRACKETS = ("[]", "()", "{}")
@@ -129,11 +152,14 @@ def _as_choices(labels: Any, **question: str) -> dict[str, Any]:
 
 
 class Annotation(NamedTuple):
-    """The labels that one rater, who may be unknown, gives to an item with these features."""
+    """The labels that one rater, who may be unknown, gives to an item with these features.
+
+    They are empty if the rater states that no label applies, and None if nothing is stated.
+    """
 
     item: str
     rater: str | None
-    labels: list[str]
+    labels: list[str] | None
     features: dict[str, Any]
 
 
@@ -161,7 +187,8 @@ def parse_tasks(
                     labels.extend(parse_labels(_raw_labels(part), number, question))
             if annotation.get("was_cancelled"):
                 labels.clear()
-            found.append(Annotation(item, _as_text(who), labels, features))
+            # A tool does not tell "none of these" from a task that was skipped.
+            found.append(Annotation(item, _as_text(who), labels or None, features))
     if question is None and len(asked) > 1:
         questions = format_list(list(asked))
         raise TableError(f"there are several questions; choose one with label: {questions}.")
@@ -400,20 +427,23 @@ class LongFormat:
             found.append(Annotation(item or str(position), rater, labels[number], features))
         return found
 
-    def _parse_labels(self, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, list[str]]:
-        """The labels of each row."""
+    def _parse_labels(self, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, list[str] | None]:
+        """The labels of each row; see `Annotation`."""
+        positive: dict[int, list[str] | None] = {}
         if not self.label_names:
             name = self.labels[0]
-            return {k: parse_labels(row.get(name), k, name) for k, row in rows.items()}
-        cells = [[row.get(name) for name in self.labels] for row in rows.values()]
-        table = import_pandas().DataFrame(cells, index=list(rows), columns=self.labels)
+            for number, row in rows.items():
+                positive[number] = parse_labels(row.get(name), number, name) or None
+            return positive
+        table = [[row.get(name) for name in self.labels] for row in rows.values()]
+        table = import_pandas().DataFrame(table, index=list(rows), columns=self.labels)
         found = TableLabels(self.labels, to_labels(table, self.labels), table.index)
         found.check_zero_or_one(
             "a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere."
         )
-        positive = {}
-        for number, row in zip(rows, found.values == 1, strict=True):
-            positive[number] = list(compress(self.labels, row))
+        n_filled = (~np.isnan(found.values)).sum(axis=1)
+        for number, given, filled in zip(rows, found.values == 1, n_filled, strict=True):
+            positive[number] = list(compress(self.labels, given)) if filled else None
         return positive
 
 
@@ -437,6 +467,10 @@ def find_long_format(
                     spelled[normalize_name(name)] = name
             if name := _first_entry(spelled, usual):
                 found[role] = [name]
+    if "label" not in found:
+        questions = [name for name in names if name.startswith(_QUESTION_MARKS)]
+        if len(questions) == 1:
+            found["label"] = questions
     listing = f"the columns are {format_list(names, 12)}"
     if "label" not in found:
         problem = "name the column of the labels, or the 0/1 columns of all labels, with label"

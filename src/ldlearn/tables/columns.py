@@ -214,6 +214,8 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
     problem = f"{len(missing)} {kind} {are} missing: {format_list(missing)}"
     for near in nearest_names(missing[0], known.difference(needed), n=1):
         problem += f"; is {near!r} the column {missing[0]!r}? Then rename it"
+    if kind == "label" and len(missing) == len(needed):
+        problem += " (`ldlearn import` makes them of a table with one annotation per row)"
     raise TableError(f"{problem}.")
 
 
