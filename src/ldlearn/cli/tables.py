@@ -115,20 +115,10 @@ def fit(
     check_output(output, [data], overwrite=writing.overwrite)
     params = dict(set or ())
     reading = report_on_console(reading)
-    table: Any = data
-    label_columns: Any = labels
-    found = None
+    counted = None
     if annotations.item is not None:
         _check_annotation_options(labels, columns, scheduler)
-        found = read_annotations(data, **vars(annotations), reading=reading)
-        table = found.table
-        label_columns = found.labels
-        columns = replace(columns, id=found.id)
-        if found.kind == "votes":
-            columns = replace(columns, kind="votes")
-        reading = report_on_console(ReadingOptions())
-        for message in found.messages:
-            log(f"{message}.")
+        counted = read_annotations(data, **vars(annotations), reading=reading)
     elif given := given_options(annotations):
         problem = "it is for a table with one annotation per row; name its items with --item."
         raise BadParameter(problem, param_hint="--" + given[0].replace("_", "-"))
@@ -156,6 +146,17 @@ def fit(
             columns=columns,
         )
     else:
+        table: Any = data
+        label_columns: Any = labels
+        if counted is not None:
+            for message in counted.messages:
+                log(f"{message}.")
+            table = counted.table
+            label_columns = counted.labels
+            columns = replace(columns, id=counted.id)
+            if counted.kind == "votes":
+                columns = replace(columns, kind="votes")
+            reading = report_on_console(ReadingOptions())
         if intervals:
             named = method or default_method(columns.kind)
             check_gives_intervals(make_predictor(named, params, zeros=columns.zeros))
@@ -169,12 +170,21 @@ def fit(
             columns=columns,
             reading=reading,
         )
-        if found is not None:
+        if counted is not None:
             model.facts["source"] = describe_origin(data)
     tables.save_model(model, output, intervals=intervals)
     if as_json:
         print_json({"model": output} | tables.describe_model(model))
         return
+    _report_fit(model, output)
+    if counted is not None:
+        print_agreement(counted, tables=False)
+    _report_selection(model, verbose)
+    report_quality(model.facts, len(model.labels))
+
+
+def _report_fit(model: tables.TableModel, output: str) -> None:
+    """Print what a model was fitted on."""
     facts = model.facts
     n = facts["rows"]
     columns_and_labels = f"{plural(len(model.features), 'feature')}, {len(model.labels)} labels"
@@ -188,24 +198,28 @@ def fit(
         lines.append(votes)
     for line in lines + describe_repeated_rows(facts["repeated_rows"] or 0, n):
         print_result(f"  {line}")
-    if found is not None:
-        print_agreement(found, tables=False)
-    if explanation := getattr(model.estimator, "selection_summary_", ""):
-        selected = []
-        given = model.estimator.get_params()
-        for name in ("beta", "gamma"):
-            value = getattr(model.estimator, f"{name}_", None)
-            if value is not None and given.get(name) is None:
-                selected.append(f"{name}={value:.3g}")
-        labels_used = "votes" if facts["label_kind"] == "votes" else "0/1 labels"
-        if selected:
-            print_result(
-                f"Hyperparameters selected by the {labels_used}: {', '.join(selected)} "
-                "(--verbose explains how)."
-            )
-        if verbose:
-            print_result(f"  {explanation}.")
-    report_quality(facts, len(model.labels))
+
+
+def _report_selection(model: tables.TableModel, verbose: bool) -> None:
+    """Print the hyperparameters that were selected, and how if the user asks for it."""
+    estimator = model.estimator
+    explanation = getattr(estimator, "selection_summary_", "")
+    if not explanation:
+        return
+    selected = []
+    given = estimator.get_params()
+    for name in ("beta", "gamma"):
+        value = getattr(estimator, f"{name}_", None)
+        if value is not None and given.get(name) is None:
+            selected.append(f"{name}={value:.3g}")
+    labels_used = "votes" if model.facts["label_kind"] == "votes" else "0/1 labels"
+    if selected:
+        print_result(
+            f"Hyperparameters selected by the {labels_used}: {', '.join(selected)} "
+            "(--verbose explains how)."
+        )
+    if verbose:
+        print_result(f"  {explanation}.")
 
 
 def _check_annotation_options(

@@ -266,7 +266,7 @@ class TableLabels:
         """
         check_choice("empty_rows", how, _EMPTY_ROWS)
         empty = self._empty_rows()
-        if how == "drop" and (self.is_logical or self.kind == "votes"):
+        if how == "drop":
             rows = np.flatnonzero(~empty)
             return self.take(rows), rows
         found = self
