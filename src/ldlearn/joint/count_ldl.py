@@ -23,19 +23,15 @@ from ldlearn.joint.cross_fitting import CrossFitting
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.linear_predictor import linear_softmax
-from ldlearn.solvers.softmax_regression import SoftmaxFit
 from ldlearn.solvers.vote_classes import VoteTable, fit_classes
 from ldlearn.uncertainty.dirichlet_mixture import Bounds, DirichletMixture
 from ldlearn.uncertainty.intervals import check_fraction
 
-_CONCENTRATIONS = 2.0 ** np.arange(-3.0, 7.5, 0.5)
+_CONCENTRATIONS = 2.0 ** np.arange(-3.0, 11.0)
 _MEDIAN_CONCENTRATION = 8.0  # of the prior, whose logarithm has a standard deviation of 1
 _UNLIKELY = 1e-3  # probability of a concentration
-# Log-likelihood by which classes have to be better before they outweigh the single distribution.
-_PRIOR_ADVANTAGE = 8.0
 _WEIGHTS = np.arange(1, 51) / 50
-_EM_STEPS = 10  # between two fits of the class probabilities
-_GATE_UPDATES = 2
+_EM_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -54,11 +50,6 @@ class _RowPriors:
     P: Array
     class_probabilities: Array
     classes: Array
-
-    def class_means(self) -> Array:
-        """Expected degrees if the rows have classes."""
-        means = self.classes / self.classes.sum(axis=1, keepdims=True)
-        return self.class_probabilities @ means
 
     def class_likelihoods(self, counts: Array) -> Array:
         """Log-likelihoods of the votes of each row if the rows have classes."""
@@ -93,24 +84,27 @@ class CountLDL(VoteCountMixin, JointModel):
 
     a *single distribution* around the prediction p, or one of as many *classes* as there are
     labels. Its votes v then give the posterior, another mixture of Dirichlet distributions. The
-    recovery is its mean; the prediction, also for rows without votes, is p(x).
+    recovery is its mean.
 
     1. W minimises the cross-entropy of the votes plus :math:`\gamma |W|_F^2`.
-    2. :math:`\kappa` is integrated over, on a grid from 1/8 to 128. Its prior is lognormal with
+    2. :math:`\kappa` is integrated over, on a grid from 1/8 to 1,024. Its prior is lognormal with
        median 8 and standard deviation 1 of the logarithm; the likelihood is that of the votes of
        rows around out-of-fold predictions.
-    3. Thirty EM steps learn :math:`\alpha`, whose sums are at most 60; U is learned after ten and
-       twenty of them and at the end, with the same :math:`\gamma`.
-    4. w maximises :math:`8 \ln w` plus the log-likelihood of the votes of held-out rows beyond
-       their first one. The first votes are left out because they tell nothing about the differences
-       between rows with the same features: with one vote per row w is 1.
+    3. Twenty EM steps learn :math:`\alpha` and the mean of :math:`\pi`. Each class has one more
+       vote, spread like all votes, and the sum of its :math:`\alpha` is at most 60. Then U is
+       fitted to the class probabilities of the rows, with the same :math:`\gamma`.
+    4. w maximises :math:`\ln w` plus the log-likelihood of held-out rows with more than one vote:
+       single votes tell nothing about the differences between rows with the same features. If no
+       row has two votes, w is 1.
+    5. W and b are fitted again, to the posterior means, every row counting alike, with a penalty of
+       their own. This p is the prediction, and the centre of the prior of new rows.
 
     Parameters
     ----------
     gamma : float, default=None
         Penalty on ``|W|^2`` and ``|U|^2``. None selects it by the likelihood of held-out votes on
         at most 2,000 rows, among 0.1 to 1,000 times DLDL's default and infinity, which switches the
-        features off.
+        features off; for the two fits of W separately.
 
     Attributes
     ----------
@@ -118,7 +112,7 @@ class CountLDL(VoteCountMixin, JointModel):
         The recovered degrees: the posterior means. p, :math:`\pi` and :math:`\alpha` of a row come
         from a model that was fitted without it.
     coef_ : ndarray of shape (n_labels, n_features)
-        W.
+        W of the last fit.
     intercept_ : ndarray of shape (n_labels,)
         b.
     class_coef_ : ndarray of shape (n_labels, n_features)
@@ -133,7 +127,9 @@ class CountLDL(VoteCountMixin, JointModel):
         Values of kappa with a probability above 0.001.
     concentration_probabilities_ : ndarray of shape (n_concentrations,)
     gamma_ : float
-        The penalty used.
+        The penalty of the first fit of W and of U.
+    prediction_gamma_ : float
+        The penalty of the last fit of W.
     votes_per_row_ : float
         Mean number of votes of the rows that have any.
     selection_summary_ : str
@@ -151,7 +147,7 @@ class CountLDL(VoteCountMixin, JointModel):
     values of kappa have the same likelihood. The degrees then depend on the prior of kappa, and are
     too even if raters mostly agree. A second vote for some of the rows is enough to learn kappa.
 
-    The mean of the prior is no better a prediction than p(x) (`benchmarks/few_votes.py`).
+    `benchmarks/few_votes.py` says which measurement supports each step and each constant.
 
     Examples
     --------
@@ -176,6 +172,7 @@ class CountLDL(VoteCountMixin, JointModel):
         "concentrations_": "float (n_concentrations at most 64)",
         "concentration_probabilities_": "float (n_concentrations at most 64)",
         "gamma_": "float",
+        "prediction_gamma_": "float",
     }
 
     _test_params = ({}, {"gamma": 1.0})
@@ -212,65 +209,49 @@ class CountLDL(VoteCountMixin, JointModel):
         """Fit on rows with votes, and return their posterior means."""
         n_votes = V.sum(axis=1)
         shares = V / n_votes[:, None]
-        regression = CrossFitting(X, weights * n_votes, self._smallest)
-        gating = CrossFitting(X, weights, self._smallest)
+        by_vote = CrossFitting(X, weights * n_votes, self._smallest)
+        by_row = CrossFitting(X, weights, self._smallest)
         rows = CentredMatrix(X, sample_weight=weights)
+        compared = validation_folds(rows, groups, min_folds=3)
+
+        def select_gamma(regression: CrossFitting, T: Array) -> float:
+            if self.gamma is not None:
+                return float(self.gamma)
+            return regression.select_gamma(T, compared, vote_likelihood)
 
         def vote_likelihood(rows: Indices, P: Array) -> Array:
             return weights[rows] * np.sum(V[rows] * np.log(P), axis=1)
 
-        if self.gamma is None:
-            compared = validation_folds(rows, groups, min_folds=3)
-            self.gamma_ = regression.select_gamma(shares, compared, vote_likelihood)
-        else:
-            self.gamma_ = float(self.gamma)
-        single = regression.fit(shares, self.gamma_)
-        gate = self._fit_classes(V, weights, gating)
-        coef, self.intercept_ = regression.to_original(single)
-        self.coef_ = coef.T
-        coef, self.class_intercept_ = gating.to_original(gate)
-        self.class_coef_ = coef.T
+        self.gamma_ = select_gamma(by_vote, shares)
+        single = by_vote.fit(shares, self.gamma_)
+        self.class_parameters_, responsibilities = self._fit_classes(V, weights)
+        gate = by_row.fit(responsibilities, self.gamma_)
         folds = validation_folds(rows, groups, max_rows=len(V), min_folds=3)
         if not folds:  # too few rows to leave some out
             folds = [Fold(np.arange(len(V)), np.arange(len(V)))]
         held_out = []
         for train, test in folds:
-            fit = regression.fit_part(train, shares[train], self.gamma_, single)
-            classes, responsibilities = fit_classes(
-                VoteTable(V[train]),
-                np.log(gating.predict(gate, train)),
-                self.class_parameters_,
-                weights=weights[train],
-                n_steps=_EM_STEPS,
-            )
-            gate_fit = gating.fit_part(train, responsibilities, self.gamma_, gate)
-            P = regression.predict(fit, test)
-            held_out.append((test, _RowPriors(P, gating.predict(gate_fit, test), classes)))
+            fit = by_vote.fit_part(train, shares[train], self.gamma_, single)
+            classes, responsibilities = self._fit_classes(V[train], weights[train])
+            gate_fit = by_row.fit_part(train, responsibilities, self.gamma_, gate)
+            P = by_vote.predict(fit, test)
+            held_out.append((test, _RowPriors(P, by_row.predict(gate_fit, test), classes)))
         self._weigh_components(held_out, V, weights)
         D = np.empty(V.shape)
         for test, priors in held_out:
             D[test] = self._posterior_mean(priors, V[test])
+        self.prediction_gamma_ = select_gamma(by_row, D)
+        prediction = by_row.fit(D, self.prediction_gamma_)
+        coef, self.intercept_ = by_row.to_original(prediction)
+        self.coef_ = coef.T
+        coef, self.class_intercept_ = by_row.to_original(gate)
+        self.class_coef_ = coef.T
         return D
 
-    def _fit_classes(self, V: Array, weights: SampleWeight, gating: CrossFitting) -> SoftmaxFit:
-        """Learn the classes and, returned, the regression that predicts their probabilities."""
-        n_labels = V.shape[1]
-        mean = clip_degrees((weights @ V / (weights @ V).sum())[None], self._smallest)
-        # Each class begins around a label of its own.
-        classes = _MEDIAN_CONCENTRATION * (0.7 * np.eye(n_labels) + 0.3 * mean)
-        table = VoteTable(V)
-        classes, responsibilities = fit_classes(
-            table, np.log(mean), classes, weights=weights, n_steps=_EM_STEPS, learn_shares=True
-        )
-        gate = gating.fit(responsibilities, self.gamma_)
-        for _ in range(_GATE_UPDATES):
-            log_prior = np.log(gating.predict(gate))
-            classes, responsibilities = fit_classes(
-                table, log_prior, classes, weights=weights, n_steps=_EM_STEPS
-            )
-            gate = gating.fit(responsibilities, self.gamma_, gate)
-        self.class_parameters_ = classes
-        return gate
+    def _fit_classes(self, V: Array, weights: SampleWeight) -> tuple[Array, Array]:
+        totals = weights @ V
+        mean = clip_degrees((totals / totals.sum())[None], self._smallest)[0]
+        return fit_classes(VoteTable(V), mean, weights=weights, n_steps=_EM_STEPS)
 
     def _weigh_components(
         self, held_out: list[tuple[Indices, _RowPriors]], V: Array, weights: SampleWeight
@@ -285,19 +266,17 @@ class CountLDL(VoteCountMixin, JointModel):
         kept = probabilities > _UNLIKELY
         self.concentrations_ = _CONCENTRATIONS[kept]
         self.concentration_probabilities_ = probabilities[kept] / probabilities[kept].sum()
-        scores = _PRIOR_ADVANTAGE * np.log(_WEIGHTS)
+        # A single vote tells nothing about the differences between rows with the same features.
+        informative = np.where(V.sum(axis=1) > 1.0, weights, 0.0)
+        scores = np.log(_WEIGHTS)
         for (test, priors), likelihood in zip(held_out, likelihoods, strict=True):
             log_joint = likelihood[:, kept] + np.log(self.concentration_probabilities_)
             of_single = np.logaddexp.reduce(log_joint, axis=1)
             of_classes = priors.class_likelihoods(V[test])
-            means = priors.class_means()
-            shares = V[test] / V[test].sum(axis=1, keepdims=True)
             for position, w in enumerate(_WEIGHTS):
-                of_all = np.logaddexp(
-                    np.log(w) + of_single, np.log(max(1.0 - w, TINY)) + of_classes
-                )
-                of_first = np.sum(shares * np.log(w * priors.P + (1.0 - w) * means), axis=1)
-                scores[position] += weights[test] @ (of_all - of_first)
+                log_others = np.log(max(1.0 - w, TINY))
+                of_both = np.logaddexp(np.log(w) + of_single, log_others + of_classes)
+                scores[position] += informative[test] @ of_both
         self.single_weight_ = float(_WEIGHTS[np.argmax(scores)])
 
     @property

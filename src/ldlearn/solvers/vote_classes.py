@@ -8,12 +8,9 @@ from scipy.special import digamma, gammaln
 
 from ldlearn.core.simplex import Array, SampleWeight, softmax
 
-_LARGEST_CONCENTRATION = (
-    60.0  # of a class: more votes than that hardly differ from multinomial ones
-)
-_SMALLEST_PARAMETER = 1e-3
-# Keeps the parameters of a class without rows where they are.
-_PRIOR_SLOPE = 1e-3
+# Of a class: more votes than that hardly differ from multinomial ones.
+_LARGEST_CONCENTRATION = 60.0
+_FIRST_CONCENTRATION = 8.0
 _ALPHA_STEPS = 5
 
 
@@ -64,10 +61,21 @@ class VoteTable:
         by_total = gammaln(self._totals[:, None] + size) - gammaln(size)
         return self._terms @ by_label - self._rows_by_total @ by_total
 
-    def update(self, alpha: Array, responsibilities: Array) -> Array:
+    def update(self, alpha: Array, responsibilities: Array, prior_vote: Array) -> Array:
         """Parameters with a higher expected likelihood, by Minka's fixed point iteration.
 
-        ``responsibilities`` are how often each row counts for each class.
+        Parameters
+        ----------
+        alpha : ndarray of shape (n_classes, n_labels)
+        responsibilities : ndarray of shape (n_samples, n_classes)
+            How often each row counts for each class.
+        prior_vote : ndarray of shape (n_labels,)
+            A distribution. Each class has one more row, whose single vote is spread like this: a
+            Dirichlet prior of the proportions of alpha, which tells nothing about their sum.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_labels)
         """
         frequency = self._terms.T @ responsibilities
         frequency_of_total = self._rows_by_total.T @ responsibilities
@@ -79,8 +87,8 @@ class VoteTable:
             slope = np.zeros_like(alpha)
             np.add.at(slope.T, self._labels, frequency * by_label)
             slope_of_size = np.sum(frequency_of_total * by_total, axis=0)
-            ratio = (slope + _PRIOR_SLOPE) / (slope_of_size[:, None] + _PRIOR_SLOPE)
-            alpha = np.maximum(alpha * ratio, _SMALLEST_PARAMETER)
+            slope_of_size += 1.0 / size
+            alpha = (alpha * slope + prior_vote) / slope_of_size[:, None]
             excess = alpha.sum(axis=1, keepdims=True) / _LARGEST_CONCENTRATION
             alpha = alpha / np.maximum(excess, 1.0)
         return alpha
@@ -92,37 +100,37 @@ def _indicator(rows: Array, columns: Array, shape: tuple[int, int]) -> sparse.cs
 
 def fit_classes(
     table: VoteTable,
-    log_prior: Array,
-    alpha: Array,
+    mean: Array,
     *,
     weights: SampleWeight,
     n_steps: int,
-    learn_shares: bool = False,
 ) -> tuple[Array, Array]:
-    """Parameters of the classes and class probabilities of the rows, by EM steps.
+    """Parameters of as many classes as labels, and class probabilities of the rows, by EM steps.
+
+    Each class begins around a label of its own.
 
     Parameters
     ----------
     table : VoteTable
-    log_prior : ndarray of shape (n_samples, n_classes)
-        Log-probabilities of the classes before the votes are seen.
-    alpha : ndarray of shape (n_classes, n_labels)
-        Where to start.
+    mean : ndarray of shape (n_labels,)
+        Positive shares of the labels in all votes: the first shares of the classes, and the
+        ``prior_vote`` of each.
     weights : ndarray of shape (n_samples,)
     n_steps : int
-    learn_shares : bool, default=False
-        Whether the same log-probabilities, the shares of the classes, are learned for all rows.
 
     Returns
     -------
-    alpha : ndarray of shape (n_classes, n_labels)
-    responsibilities : ndarray of shape (n_samples, n_classes)
+    alpha : ndarray of shape (n_labels, n_labels)
+    responsibilities : ndarray of shape (n_samples, n_labels)
         Rows sum to one.
     """
+    alpha = _FIRST_CONCENTRATION * (0.7 * np.eye(len(mean)) + 0.3 * mean)
+    shares = mean
+    responsibilities = softmax(np.log(shares) + table.log_likelihood(alpha))
     for _ in range(n_steps):
-        responsibilities = softmax(log_prior + table.log_likelihood(alpha))
-        alpha = table.update(alpha, weights[:, None] * responsibilities)
-        if learn_shares:
-            shares = weights @ responsibilities
-            log_prior = np.log(np.maximum(shares / shares.sum(), 1e-9))
-    return alpha, softmax(log_prior + table.log_likelihood(alpha))
+        alpha = table.update(alpha, weights[:, None] * responsibilities, mean)
+        # A class without rows does not lose the one of its prior.
+        sizes = weights @ responsibilities + mean
+        shares = sizes / sizes.sum()
+        responsibilities = softmax(np.log(shares) + table.log_likelihood(alpha))
+    return alpha, responsibilities

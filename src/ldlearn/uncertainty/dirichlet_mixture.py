@@ -51,10 +51,14 @@ class DirichletMixture:
 
     def log_likelihoods(self, counts: Array) -> Array:
         """Log-probability of votes, in their order, under each component."""
-        votes = counts[:, None, :]
+        sizes = self._sizes
         totals = counts.sum(axis=1)[:, None]
-        by_label = gammaln(votes + self.parameters) - gammaln(self.parameters)
-        return by_label.sum(axis=2) + gammaln(self._sizes) - gammaln(totals + self._sizes)
+        likelihoods = gammaln(sizes) - gammaln(totals + sizes)
+        rows, labels = np.nonzero(counts)
+        parameters = self.parameters[rows, :, labels]
+        by_label = gammaln(counts[rows, labels][:, None] + parameters) - gammaln(parameters)
+        np.add.at(likelihoods, rows, by_label)
+        return likelihoods
 
     def given(self, counts: Array) -> DirichletMixture:
         """The posterior, given the votes of each row."""
