@@ -96,11 +96,12 @@ class DirichletMixture:
         a = self.parameters[row, component]
         b = self._sizes[used][:, None] - a
         starts = np.flatnonzero(np.diff(row, prepend=-1))
+        total = np.add.reduceat(weights, starts)
         low = np.zeros((len(starts), a.shape[1]))
         high = np.ones_like(low)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2.0
-            below = np.add.reduceat(weights * betainc(a, b, middle[row]), starts) < level
+            below = np.add.reduceat(weights * betainc(a, b, middle[row]), starts) < level * total
             low = np.where(below, middle, low)
             high = np.where(below, high, middle)
         return low, high
