@@ -9,6 +9,9 @@ def test_browse(run, workspace, model):
     page = (workspace / "page.html").read_text(encoding="utf-8")
     assert "<h1>data.csv</h1>" in page
     assert '"columns":["place","wet"]' in page
+    # The interval is also a field of a group of which browse takes other fields.
+    refused = run("browse", "data.csv", "-m", model, "--interval", "2", "-o", "page.html")
+    assert (refused.code, "interval" in refused.message) == (2, True)
     assert ".html" in run("browse", "data.csv", "-m", model, "-o", "data.csv").message
     assert "no-such" in run("browse", "no-such.csv", "-m", model, "-o", "p.html").message
     refused = run("browse", "data.csv", "-m", model, "-o", "page.html", "--no-clobber")

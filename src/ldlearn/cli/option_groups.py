@@ -27,8 +27,8 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in signature(command).parameters.items():
         group = getattr(types[name], "__origin__", types[name])
         if is_dataclass(group):
-            groups[name] = group
             only = getattr(types[name], "__metadata__", [None])[0]
+            groups[name] = (group, only)
             parameters += _group_parameters(group, only)
         else:
             parameters.append(
@@ -36,8 +36,8 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             )
 
     def run(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = _make_group(group, given)
+        for name, (group, only) in groups.items():
+            given[name] = _make_group(group, only, given)
         command(**given)
 
     # What is required comes first.
@@ -89,13 +89,13 @@ def _parse_blank(text: str) -> float:
     return values[text]
 
 
-def _make_group(group: Any, given: dict[str, Any]) -> Any:
+def _make_group(group: Any, only: set[str] | None, given: dict[str, Any]) -> Any:
     """An object of the group; what it takes is removed from what was given."""
     types = get_type_hints(group)
     values = {}
     for each in fields(group):
         if is_dataclass(types[each.name]):
-            values[each.name] = _make_group(types[each.name], given)
-        elif each.name in given:
+            values[each.name] = _make_group(types[each.name], only, given)
+        elif each.name in given and (only is None or each.name in only):
             values[each.name] = given.pop(each.name)
     return group(**values)
