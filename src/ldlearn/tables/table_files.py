@@ -403,14 +403,17 @@ class ModelRows:
         What the estimator sees.
     predicted : ndarray of shape (n_samples, n_labels)
     labels : ndarray of shape (n_samples, n_labels) or None
-        0/1, NaN where unknown; None if the table has no label columns. Labels with votes or degrees
-        above 0 are 1.
+        0/1, NaN where unknown and in rows without votes; None if the table has no label columns.
+        Labels with votes or degrees above 0 are 1.
+    counts : ndarray of shape (n_samples, n_labels) or None
+        Counts of votes, if the estimator takes them.
     degrees : ndarray of shape (n_samples, n_labels) or None
-        Recovered from 0/1 labels, or given as votes or degrees; NaN in rows without.
+        Recovered from 0/1 labels or from counts, or given as degrees or as votes for an estimator
+        that does not take counts; NaN in rows without.
     n_votes : ndarray of shape (n_samples,) or None
         How many votes each row has, if the labels are counts of votes.
     recovered : boolean ndarray of shape (n_samples,)
-        Rows whose degrees are recovered from 0/1 labels.
+        Rows whose degrees are recovered from 0/1 labels or from counts.
     groups : integer ndarray of shape (n_samples,) or None
         The groups that a column names.
     messages : list of str
@@ -423,6 +426,7 @@ class ModelRows:
     X: Any
     predicted: Array
     labels: Array | None
+    counts: Array | None
     degrees: Array | None
     n_votes: Array | None
     recovered: Mask
@@ -451,17 +455,24 @@ def read_model_rows(
         kinds = columns_to_read(source, model, [id, *shown, groups], has_labels)
         frame = source.read(kinds)
         X = model.transform(frame, report)
-        labels = degrees = n_votes = None
+        labels = counts = degrees = n_votes = None
         recovered = np.zeros(len(frame), dtype=bool)
         messages: list[str] = []
         if has_labels:
+            takes_counts = get_tags(model.estimator).counts
             kind = columns.kind
             if kind == "auto" and model.facts["label_kind"] == "votes":
                 kind = "votes"
+            if takes_counts:
+                kind = "votes"  # 0/1 labels are one vote for each positive label
             found = model.read_labels(frame, columns.blank, kind)
             truth, n_votes, logical, messages = found.to_evaluation_targets()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
-            if not logical:
+            if takes_counts:
+                counts = found.values
+                messages = _describe_unvoted(counts)
+                degrees, recovered = _recover_degrees(model.estimator, X, counts)
+            elif not logical:
                 degrees = truth
             elif hasattr(model.estimator, "enhance"):
                 degrees, recovered = _recover_degrees(model.estimator, X, labels)
@@ -473,6 +484,7 @@ def read_model_rows(
         X=X,
         predicted=model.estimator.predict(X),
         labels=labels,
+        counts=counts,
         degrees=degrees,
         n_votes=n_votes,
         recovered=recovered,
@@ -481,9 +493,20 @@ def read_model_rows(
     )
 
 
+def _describe_unvoted(counts: Array) -> list[str]:
+    """A message on the rows without votes, if there are any."""
+    n_unvoted = np.sum(~counts.any(axis=1))
+    if not n_unvoted:
+        return []
+    return [f"{n_unvoted:,} of {len(counts):,} rows have no votes: their degrees are predicted."]
+
+
 def _recover_degrees(estimator: Any, X: Any, labels: Array) -> tuple[Array, Mask]:
-    """Degrees of the rows with 0/1 labels that the estimator can enhance, and which these are."""
-    recovered = (labels == 1).any(axis=1)
+    """Degrees of the rows that the estimator can enhance, and which these are.
+
+    The labels are 0/1, or counts of votes if the estimator takes them.
+    """
+    recovered = np.any(labels > 0, axis=1)
     if not get_tags(estimator).unknown_labels:
         recovered &= ~np.isnan(labels).any(axis=1)
     degrees = np.full(labels.shape, np.nan)
