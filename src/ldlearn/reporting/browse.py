@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr
+from sklearn.utils import get_tags
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, log_degrees
+from ldlearn.core.targets import votes_to_degrees
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import page_script, template_environment
@@ -19,6 +21,7 @@ from ldlearn.tables import (
     WritingOptions,
     WrittenTable,
 )
+from ldlearn.tables.ask import vote_gains
 from ldlearn.tables.files import write_file
 from ldlearn.tables.formats import check_output
 from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
@@ -27,13 +30,28 @@ MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell
 _CUT = f"Texts are cut after {_MAX_CHARS:,} characters."
 _MAX_TOGETHER = 25  # labels of the table of co-occurrence
-_SCORES = {
+_MEANINGS = {
+    "share": "share of the votes of the row",
+    "given": "given degree",
+    "recovered": "recovered degree: from labels and features",
+    "predicted": "predicted degree: from features alone",
     "entropy": "How evenly the degrees are spread over the labels (entropy in nats).",
     "interval width": "Mean width of the intervals of a row.",
     "disagreement": (
         "How improbable the 0/1 labels are under the prediction (negative log-likelihood)."
     ),
+    "votes": "Number of votes of the row.",
+    "gain of a vote": (
+        "By how much one more vote is expected to reduce the variance of the degrees."
+    ),
     "distance": "Distance from the training rows; 1 is the 99 % quantile of these.",
+}
+_MEANINGS_OF_COUNTS = _MEANINGS | {
+    "recovered": "recovered degree: from votes and features",
+    "disagreement": (
+        "How improbable the votes are under the prediction (mean negative log-probability of a "
+        "vote)."
+    ),
 }
 
 
@@ -55,14 +73,15 @@ def write_browse_page(
     data : str or DataFrame
         The table; "-" for standard input. Without label columns, only predictions are shown.
     model : str or TableModel
-        The model, or its file. Intervals and distances are shown if it holds them
-        (``fit --intervals``).
+        The model, or its file. Of models of counts, each row has its votes too. Intervals and
+        distances of others are shown if the model holds them (``fit --intervals``).
     output : str
         The page to write.
     interval : float, default=0.9
         Nominal coverage of the intervals.
     raters : float, optional
-        Number of raters of a row, if known; see `ldlearn.DLDL.predict_interval`.
+        Number of raters of a row, if known; see `ldlearn.DLDL.predict_interval`. Not for models of
+        counts, which know it.
     columns : ColumnOptions, optional
         Of these ``id``, ``kind`` and ``blank``.
     writing : WritingOptions, optional
@@ -83,6 +102,10 @@ def write_browse_page(
     if n_rows > MAX_ROWS:
         most = f"a page holds at most {MAX_ROWS:,} rows"
         raise TableError(f"{most}, this table has {n_rows:,}; use a part of it.")
+    takes_counts = get_tags(found.model.estimator).counts
+    if takes_counts and raters is not None:
+        reason = "for a model of counts, which knows the number of votes of each row"
+        raise ParameterError(f"raters has no meaning {reason}; leave it out.")
     posterior = _posterior(found.model.estimator)
     series, messages = _find_series(found, posterior, interval, raters)
     scores = _find_scores(found, posterior, series)
@@ -93,6 +116,7 @@ def write_browse_page(
         "columns": list(found.cells.columns),
         "cells": [],
         "given": None,
+        "counts": None,
         "series": [],
         "scores": [],
     }
@@ -104,6 +128,8 @@ def write_browse_page(
         content["cells"].append(list(map(_shorten, texts)))
     if found.labels is not None:
         content["given"] = _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8)
+    if found.counts is not None:
+        content["counts"] = _encode(found.counts, "<f4")
     for each in series:
         content["series"].append(
             {
@@ -124,7 +150,8 @@ def write_browse_page(
             series=series,
             interval=interval,
             n_rows=n_rows,
-            score_help={name: _SCORES[name] for name in scores},
+            meanings=_MEANINGS_OF_COUNTS if takes_counts else _MEANINGS,
+            scores=list(scores),
             data=content,
             **_summarize_labels(found, series),
             **page_script("dom.js", "browse.js"),
@@ -158,9 +185,14 @@ def _find_series(
 ) -> tuple[list[_Series], list[str]]:
     """Recovered or given degrees, if there are any, then predicted degrees; and messages."""
     messages: list[str] = []
+    options = {"coverage": interval, "n_raters": raters}
+    gives_intervals = posterior is not None
+    if get_tags(rows.model.estimator).counts:
+        del options["n_raters"]
+        gives_intervals = hasattr(rows.model.estimator, "predict_interval")
 
     def find_bounds(verb: str, known: Any, *inputs: Any) -> Any:
-        if posterior is None:
+        if not gives_intervals:
             return ()
         bounds = np.full((2, *rows.predicted.shape), np.nan)
         compute = getattr(rows.model.estimator, f"{verb}_interval")
@@ -168,7 +200,7 @@ def _find_series(
             with warnings.catch_warnings(
                 record=True, action="always", category=UserWarning
             ) as caught:
-                bounds[:, known] = compute(*inputs, coverage=interval, n_raters=raters)
+                bounds[:, known] = compute(*inputs, **options)
         except InputError as error:  # the model cannot give these
             messages.append(str(error))
             return ()
@@ -176,12 +208,12 @@ def _find_series(
         return bounds
 
     series = []
-    labels: Any = rows.labels
+    labels: Any = rows.labels if rows.counts is None else rows.counts
     known = rows.recovered
     if known.any():
         bounds = find_bounds("enhance", known, rows.X[known], labels[known])
         series.append(_Series("recovered", rows.degrees, *bounds))
-    elif rows.degrees is not None:
+    elif rows.degrees is not None and not np.isnan(rows.degrees).all():
         series.append(_Series("given", rows.degrees))
     bounds = find_bounds("predict", slice(None), rows.X)
     series.append(_Series("predicted", rows.predicted, *bounds))
@@ -195,9 +227,16 @@ def _find_scores(rows: ModelRows, posterior: Any, series: list[_Series]) -> dict
         _fill_known(scores, "entropy", entr(each.degrees).sum(axis=1))
         if each.low is not None:
             _fill_known(scores, "interval width", (each.high - each.low).mean(axis=1))
-    if rows.labels is not None:
+    if rows.counts is not None:
+        shares, n_votes = votes_to_degrees(rows.counts)
+        scores["disagreement"] = -np.sum(shares * log_degrees(rows.predicted), axis=1)
+        scores["votes"] = n_votes
+    elif rows.labels is not None:
         scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
         scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
+    gains = vote_gains(rows)
+    if gains is not None:
+        scores["gain of a vote"] = gains
     if posterior is not None:
         largest = np.quantile(posterior.leverage.distances, 0.99)
         scores["distance"] = posterior.leverage.distance(rows.X) / largest
@@ -214,6 +253,10 @@ def _summarize_labels(rows: ModelRows, series: list[_Series]) -> dict[str, Any]:
     names = rows.model.labels
     Y = np.zeros(rows.predicted.shape) if rows.labels is None else np.nan_to_num(rows.labels)
     counts = Y.sum(axis=0).astype(int)
+    total = len(Y)
+    if rows.counts is not None:
+        counts = rows.counts.sum(axis=0).astype(int)
+        total = counts.sum()
     overview = []
     for j, name in enumerate(names):
         means = {}
@@ -226,6 +269,7 @@ def _summarize_labels(rows: ModelRows, series: list[_Series]) -> dict[str, Any]:
             {
                 "name": name,
                 "count": counts[j],
+                "part": counts[j] / max(total, 1),
                 "means": means,
                 "bins": bars,
             }

@@ -10,6 +10,7 @@ const c = data.labels.length;
 const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
 const degrees = (text) => (text === null ? null : new Uint16Array(bytes(text)));
 const given = data.given === null ? null : new Uint8Array(bytes(data.given));
+const counts = data.counts === null ? null : new Float32Array(bytes(data.counts));
 const series = data.series.map(({ name, degrees: values, low, high }) => ({ name, values: degrees(values), low: degrees(low), high: degrees(high) }));
 const scores = data.scores.map(({ name, values }) => ({ name, values: new Float32Array(bytes(values)) }));
 const predicted = series.at(-1).values;
@@ -113,10 +114,28 @@ function labelsOf(row) {
   return order.sort((a, b) => weight[b] - weight[a] || a - b).slice(0, MOST_LABELS);
 }
 
+/** How many votes a row has; 0 if votes are not counted. */
+function votesOf(row) {
+  return counts === null ? 0 : counts.subarray(row * c, (row + 1) * c).reduce((sum, votes) => sum + votes, 0);
+}
+
+/** Above the bars of a row: how many votes it has, and whose bars these are. */
+function head(row, labels) {
+  const votes = votesOf(row);
+  const parts = [];
+  if (votes) parts.push(make("span", { class: "votes share" }, `${votes.toLocaleString("en")} ${votes === 1 ? "vote" : "votes"}`));
+  else if (counts !== null) parts.push(make("span", { class: "votes" }, "no votes"));
+  if (labels.length < c) parts.push(make("span", {}, `${labels.length} of ${c} labels`));
+  return make("span", { class: "line head" }, make("span", { class: "about-row" }, ...parts),
+    make("span", { class: "numbers" }, ...series.map(({ name }) => make("span", { class: name }, name))));
+}
+
 function bar(row, label) {
   const k = row * c + label;
+  const votes = votesOf(row);
   const track = make("span", { class: "track", "aria-hidden": "true", style: `--n: ${series.length}` });
   const numbers = make("span", { class: "numbers" });
+  if (counts?.[k]) track.append(make("i", { class: "share", style: `width: ${(100 * counts[k]) / votes}%` }));
   series.forEach(({ name, values, low, high }, place) => {
     numbers.append(make("span", { title: `${name} degree` }, shownDegree(values[k])));
     if (values[k] === UNKNOWN) return;
@@ -126,13 +145,16 @@ function bar(row, label) {
     }
   });
   const state = given?.[k];
-  const mark = state === undefined ? "" : ["0", "1", "?"][state];
+  let mark = state === undefined ? "" : ["0", "1", "?"][state];
+  if (counts !== null) mark = counts[k] ? String(counts[k]) : "";
   return make("span", { class: `line${state === 1 ? " positive" : ""}` },
     make("span", {}, mark), make("span", { class: "label", title: data.labels[label] }, data.labels[label]), track, numbers);
 }
 
+/** The scores of a row, that by which rows are sorted first. */
 function figures(row, sort) {
-  const known = scores.map(({ name, values }, k) => [name, values[row], k]).filter(([, value]) => !Number.isNaN(value));
+  const known = scores.map(({ name, values }, k) => [name, values[row], k]).filter(([name, value]) => name !== "votes" && !Number.isNaN(value));
+  known.sort(([, , a], [, , b]) => (String(b) === sort) - (String(a) === sort));
   return known.flatMap(([name, value, k], place) => [
     place ? " · " : "", make("span", { class: String(k) === sort ? "sorted" : null }, `${name} ${short(value)}`)]);
 }
@@ -144,7 +166,7 @@ function makeRow(row, place) {
   const cells = data.columns.flatMap((name, k) => [
     ...(data.columns.length > 1 ? [make("b", {}, `${k ? " · " : ""}${name} `)] : []), brief(data.cells[k][row])]);
   const labels = labelsOf(row);
-  const lines = Math.floor((Math.max(7.2, 1.3 * labels.length + 1.5) - 4) / 1.33); // of text that fit, see the style sheet
+  const lines = Math.floor((Math.max(7.7, 1.3 * labels.length + 2.8) - 4.8) / 1.33); // of text that fit, see the style sheet
   return make("div", {
     class: "row", role: "option", id: `row-${place}`, "aria-selected": selected.has(row), "aria-setsize": shown.length,
     "aria-posinset": place + 1, "data-place": place, style: `--lines: ${lines}; --labels: ${labels.length}`,
@@ -154,7 +176,7 @@ function makeRow(row, place) {
     make("div", { class: "name" }, data.names[row]),
     make("div", { class: "cells" }, ...cells),
     make("div", { class: "figures" }, ...figures(row, one("#sort").value))),
-  make("div", { class: "bars" }, ...labels.map((label) => bar(row, label))));
+  make("div", { class: "bars" }, head(row, labels), ...labels.map((label) => bar(row, label))));
 }
 
 function select(rows, on) {
@@ -181,14 +203,18 @@ function moveTo(place) {
 
 function openRow(row) {
   one("#detail-title").textContent = data.names[row];
-  const heads = ["Label", ...(given ? ["0/1"] : []), ...series.map(({ name }) => name)];
+  const votes = votesOf(row);
+  const states = counts === null ? "0/1" : "votes (share)";
+  const heads = ["Label", ...(given ? [states] : []), ...series.map(({ name }) => name)];
   const cell = ({ values, low, high }, k) => {
     const has = low !== null && low[k] !== UNKNOWN && high[k] > low[k];
     return [shownDegree(values[k]), ...(has ? [make("small", {}, ` (${shownDegree(low[k])}–${shownDegree(high[k])})`)] : [])];
   };
   const lines = data.labels.map((label, j) => {
     const k = row * c + j;
-    const state = given ? [make("td", {}, ["0", "1", "?"][given[k]])] : [];
+    let state = given ? [make("td", {}, ["0", "1", "?"][given[k]])] : [];
+    if (votes) state = [make("td", {}, String(counts[k]), make("small", {}, ` (${(counts[k] / votes).toFixed(2)})`))];
+    else if (counts !== null) state = [make("td", {}, "–")];
     return make("tr", {}, make("th", { scope: "row" }, label), ...state, ...series.map((each) => make("td", {}, ...cell(each, k))));
   });
   const cells = data.columns.map((name, k) => make("div", {}, make("dt", {}, name), make("dd", {}, data.cells[k][row])));
@@ -208,14 +234,20 @@ const numeric = /^\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*$/;
 const guarded = (value) => (formula.test(value) && !numeric.test(value) ? `'${value}` : value);
 
 function csv(rows) {
-  const heads = [data.id, ...data.columns, ...(given ? data.labels : [])];
+  const heads = [data.id, ...data.columns, ...(given ? data.labels : []), ...(counts ? data.labels.map((label) => `${label}_share`) : [])];
   for (const { name, low } of series) {
     for (const label of data.labels) heads.push(`${label}_${name}`, ...(low ? [`${label}_${name}_low`, `${label}_${name}_high`] : []));
   }
   const number = (value) => (value === UNKNOWN ? "" : String(value / 1e4));
   const lines = rows.map((row) => {
     const fields = [data.names[row], ...data.cells.map((column) => column[row])];
-    for (let k = row * c; given && k < (row + 1) * c; k++) fields.push(["0", "1", ""][given[k]]);
+    const states = given === null ? [] : [...given.subarray(row * c, (row + 1) * c)].map((state) => ["0", "1", ""][state]);
+    if (counts === null) fields.push(...states);
+    else {
+      const votes = votesOf(row);
+      const ofRow = [...counts.subarray(row * c, (row + 1) * c)];
+      fields.push(...ofRow.map(String), ...ofRow.map((count) => (votes ? String(count / votes) : "")));
+    }
     for (const { values, low, high } of series) {
       for (let k = row * c; k < (row + 1) * c; k++) fields.push(number(values[k]), ...(low ? [number(low[k]), number(high[k])] : []));
     }
