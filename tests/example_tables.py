@@ -31,6 +31,18 @@ def make_table(n: int = 80, seed: int = 0) -> pd.DataFrame:
     return table
 
 
+def make_votes(n: int = 80, seed: int = 0) -> pd.DataFrame:
+    """`make_table` with counts of up to four votes; rows 4 and 7 have none."""
+    table = make_table(n, seed)
+    rng = np.random.default_rng(seed)
+    chances = table[LABELS].to_numpy() + 0.3
+    chances /= chances.sum(axis=1, keepdims=True)
+    numbers = rng.integers(1, 5, size=n)
+    numbers[[4, 7]] = 0
+    table[LABELS] = rng.multinomial(numbers, chances)
+    return table
+
+
 REASONS = ["price", "quality", "service", "location", "brand", "habit"]
 
 

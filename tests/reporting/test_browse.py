@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from accessibility import violations_of_file
-from example_tables import LABELS, make_table
+from example_tables import LABELS, make_table, make_votes
 from scipy.stats import entropy
 
 from ldlearn.exceptions import FileError, ParameterError, TableError
-from ldlearn.joint import DLDL
+from ldlearn.joint import DLDL, CountLDL
 from ldlearn.learning import SABFGS
 from ldlearn.reporting import browse, write_browse_page
 from ldlearn.tables import ColumnOptions, TableModel, load_table_model, save_model
@@ -156,6 +156,83 @@ def test_rows_without_a_positive_label_have_no_recovery(table, model, tmp_path):
     scores = {score["name"]: unpack(score["values"], "<f4") for score in data["scores"]}
     assert np.isfinite(scores["entropy"]).all()
     assert np.flatnonzero(np.isnan(scores["disagreement"])).tolist() == [7]
+
+
+@pytest.fixture(scope="module")
+def votes():
+    return make_votes(60)
+
+
+@pytest.fixture(scope="module")
+def votes_model(votes):
+    columns = ColumnOptions(id="key", kind="votes")
+    return TableModel.fit(votes, LABELS, estimator=CountLDL(gamma=1.0), columns=columns)
+
+
+@pytest.fixture(scope="module")
+def votes_page(votes, votes_model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("votes") / "page.html"
+    write_browse_page(votes, votes_model, str(path))
+    return path
+
+
+def test_page_of_counts_has_votes_and_recovered_degrees(votes_page, votes, votes_model):
+    data, n = data_of(votes_page), len(votes)
+    counts = votes[LABELS].to_numpy(dtype=float)
+    X = votes_model.transform(votes)
+    estimator = votes_model.estimator
+    assert np.array_equal(unpack(data["counts"], "<f4", (n, 3)), counts)
+    given = unpack(data["given"], np.uint8, (n, 3))
+    unvoted = np.isin(np.arange(n), [4, 7])
+    assert np.array_equal(given, np.where(unvoted[:, None], 2, counts > 0))
+    recovered, predicted = data["series"]
+    voted = ~unvoted
+    enhanced = estimator.enhance(X[voted], counts[voted])
+    for key, expected in {
+        "degrees": enhanced,
+        "low": estimator.enhance_interval(X[voted], counts[voted])[0],
+        "high": estimator.enhance_interval(X[voted], counts[voted])[1],
+    }.items():
+        found = unpack(recovered[key], "<u2", (n, 3))
+        assert np.allclose(found[voted] / 1e4, expected, atol=5.1e-5)
+        assert (found[unvoted] == 65535).all()
+    assert np.allclose(
+        degrees_of(predicted["high"], n), estimator.predict_interval(X)[1], atol=6e-5
+    )
+    scores = {score["name"]: unpack(score["values"], "<f4") for score in data["scores"]}
+    assert list(scores) == ["entropy", "interval width", "disagreement", "votes", "gain of a vote"]
+    assert np.array_equal(scores["votes"], counts.sum(axis=1))
+    assert np.allclose(scores["gain of a vote"], estimator.vote_gain(X, counts))
+    assert np.allclose(scores["entropy"][voted], entropy(enhanced.T), atol=1e-6)
+    P = estimator.predict(X)
+    of_each_vote = [-np.log(np.repeat(P[i], counts[i].astype(int))) for i in np.flatnonzero(voted)]
+    assert np.allclose(scores["disagreement"][voted], list(map(np.mean, of_each_vote)), atol=1e-6)
+    assert np.isnan(scores["disagreement"][unvoted]).all()
+
+
+def test_overview_of_counts(votes, votes_model, tmp_path):
+    page = tmp_path / "page.html"
+    written = write_browse_page(votes, votes_model, str(page))
+    assert written.messages == ["2 of 60 rows have no votes: their degrees are predicted."]
+    text = page.read_text(encoding="utf-8")
+    total = votes[LABELS].to_numpy().sum()
+    assert f"60 rows, 3 labels, {total} votes." in text
+    sea = votes["sea"].sum()
+    assert f'<td>{sea} <span class="std">{sea / total:.0%}</span></td>' in text
+
+
+def test_counts_without_label_columns_or_votes(votes, votes_model, tmp_path):
+    page = tmp_path / "page.html"
+    write_browse_page(votes.drop(columns=LABELS), votes_model, str(page))
+    data = data_of(page)
+    assert data["counts"] is None
+    assert [each["name"] for each in data["series"]] == ["predicted"]
+    assert data["series"][0]["low"] is not None
+    write_browse_page(votes.assign(**dict.fromkeys(LABELS, 0)), votes_model, str(page))
+    data = data_of(page)
+    assert [each["name"] for each in data["series"]] == ["predicted"]
+    with pytest.raises(ParameterError, match="raters"):
+        write_browse_page(votes, votes_model, str(page), raters=3)
 
 
 def test_invalid_arguments_raise(table, model, tmp_path, monkeypatch):
@@ -386,3 +463,45 @@ def test_no_horizontal_scrolling_on_a_phone(open_page, page_file, scheme):
 @pytest.mark.browser
 def test_page_is_accessible(browser, page_file):
     assert violations_of_file(browser, page_file) == []
+
+
+@pytest.mark.browser
+def test_votes_in_the_browser(open_page, votes_page, votes, votes_model, tmp_path):
+    page = open_page(votes_page)
+    rows = page.locator("#rows .row")
+    n_votes = votes[LABELS].sum(axis=1)
+    assert rows.nth(0).locator(".head").inner_text().startswith(f"{n_votes[0]} vote")
+    assert rows.nth(4).locator(".head").inner_text().startswith("no votes")
+    shares = votes.loc[0, LABELS] / n_votes[0]
+    widths = (
+        rows.nth(0).locator(".share[style]").evaluate_all("all => all.map((i) => i.style.width)")
+    )
+    expected = shares[shares > 0].to_numpy(dtype=float)
+    assert np.allclose([float(width[:-1]) / 100 for width in widths], expected)
+    page.select_option("#label", label="sea")
+    assert page.locator("#status").inner_text().startswith(f"{(votes['sea'] > 0).sum()} of 60")
+    page.select_option("#state", label="without votes")
+    assert visible_names(page) == ["r4", "r7"]
+    page.locator(".row .mark").first.click()
+    page.select_option("#label", label="all")
+    page.locator(".row .mark").first.click()
+    with page.expect_download() as download:
+        page.click("#export")
+    download.value.save_as(tmp_path / "rows.csv")
+    found = pd.read_csv(tmp_path / "rows.csv")
+    assert found["key"].tolist() == ["r0", "r4"]
+    assert np.array_equal(found[LABELS], votes.loc[[0, 4], LABELS])
+    assert np.allclose(found.loc[0, [f"{name}_share" for name in LABELS]].astype(float), shares)
+    assert found.loc[1, [f"{name}_share" for name in LABELS]].isna().all()
+    assert found["votes"].tolist() == [n_votes[0], 0]
+    D = votes_model.estimator.enhance(votes_model.transform(votes[:1]), votes.loc[:0, LABELS])
+    assert np.allclose(
+        found.loc[0, [f"{name}_recovered" for name in LABELS]].astype(float), D, atol=1e-4
+    )
+    page.locator(".row .cells").first.click()
+    assert page.locator("#detail th", has_text="votes (share)").is_visible()
+
+
+@pytest.mark.browser
+def test_page_of_counts_is_accessible(browser, votes_page):
+    assert violations_of_file(browser, votes_page) == []

@@ -3,14 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from example_tables import LABELS, make_table
+from example_tables import LABELS, make_table, make_votes
 
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.joint import DLDL
+from ldlearn.joint import DLDL, CountLDL, VoteShares
 from ldlearn.tables import ColumnOptions, TableModel, WritingOptions, ask_table
 from ldlearn.tables.ask import (
     _find_suspicious_labels,
     _held_out_probabilities,
+    _vote_probabilities,
     choose_rows,
     expected_errors,
 )
@@ -154,3 +155,73 @@ def test_rows_without_labels(tmp_path):
         )
     with pytest.raises(ParameterError, match="at least 1"):
         ask_table(table, model, str(tmp_path / "ask.csv"), n=0)
+
+
+VOTES = ColumnOptions(id="key", kind="votes")
+
+
+def test_counts_are_ranked_by_the_gain_of_a_vote(tmp_path):
+    table = make_votes(60)
+    table.loc[0, LABELS] = [0, 0, 30]
+    model = TableModel.fit(table, LABELS, estimator=CountLDL(gamma=1.0), columns=VOTES)
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=60)
+    found = pd.read_csv(tmp_path / "ask.csv")
+    assert list(found.columns)[-3:] == ["rank", "vote_gain", "suspicious"]
+    gains = model.estimator.vote_gain(model.transform(table), table[LABELS])
+    expected = np.argsort(-gains, kind="stable")
+    assert found["key"].tolist() == table["key"].iloc[expected].tolist()
+    assert found["vote_gain"].to_numpy() == pytest.approx(gains[expected])
+    assert {"r4", "r7"} <= set(found["key"][:5])  # without votes
+    assert found["key"].iloc[-1] == "r0"
+    assert written.messages[0].startswith("2 of 60 rows have no votes")
+    # Without label columns no row has votes.
+    ask_table(table.drop(columns=LABELS), model, str(tmp_path / "ask.csv"), n=5)
+    unvoted = pd.read_csv(tmp_path / "ask.csv")
+    no_votes = model.estimator.vote_gain(model.transform(table), 0 * table[LABELS])
+    assert unvoted["vote_gain"].to_numpy() == pytest.approx(-np.sort(-no_votes)[:5])
+
+
+def test_probability_of_a_vote_is_the_degree_without_it():
+    """Shares with smoothing: one vote of n for a label that has v is ``v / (n - 1 + n_labels)``."""
+    counts = np.array([[2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [0.0, 0.0, 0.0]])
+    estimator = VoteShares(smoothing=1.0).fit(np.zeros((3, 1)), counts)
+    found = _vote_probabilities(estimator, np.zeros((3, 1)), counts, np.arange(3))
+    expected = counts[:2] / (counts[:2].sum(axis=1, keepdims=True) + 2)
+    np.testing.assert_allclose(found[:2], np.where(counts[:2] > 0, expected, np.nan))
+    assert np.isnan(found[2]).all()
+
+
+def test_probability_of_a_single_vote_is_predicted_without_its_row():
+    counts = np.eye(3)[np.arange(10) % 3]
+    estimator = VoteShares(smoothing=1.0).fit(np.zeros((10, 1)), counts)
+    found = _vote_probabilities(estimator, np.zeros((10, 1)), counts, np.arange(10) // 2)
+    groups = np.arange(10) // 2
+    for row in range(10):
+        others = counts[groups != groups[row]].sum(axis=0) + 1
+        given = counts[row].argmax()
+        assert found[row, given] == pytest.approx(others[given] / others.sum())
+
+
+def test_improbable_votes_are_suspicious(tmp_path):
+    table = make_votes(80)
+    wrong = np.flatnonzero(table["place"] == "inland")[:2]
+    table.loc[:, "sea"] *= table["place"] != "inland"
+    table.loc[wrong, LABELS] = [2, 2, 1]
+    model = TableModel.fit(table, LABELS, estimator=CountLDL(gamma=0.1), columns=VOTES)
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=4)
+    found = pd.read_csv(tmp_path / "ask.csv")
+    others = found[found["rank"].isna()]
+    assert set(table["key"].iloc[wrong]) <= set(others["key"])
+    notes = others["suspicious"].str.extract(r"=(\d+) \((0\.\d+)\)").astype(float)
+    assert (notes[0] >= 1).all()
+    assert (notes[1] < 0.05).all()
+    assert "improbable" in written.messages[-1]
+
+
+def test_models_of_counts_that_know_no_gain(tmp_path):
+    table = make_votes(60)
+    model = TableModel.fit(table, LABELS, estimator=VoteShares(), columns=VOTES)
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=5)
+    found = pd.read_csv(tmp_path / "ask.csv")
+    assert np.isfinite(found["expected_error"]).all()
+    assert "not checked" in written.messages[-1]

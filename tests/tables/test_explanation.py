@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from example_tables import LABELS, make_table
+from example_tables import LABELS, make_table, make_votes
 
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.joint import DLDL
+from ldlearn.joint import DLDL, CountLDL
 from ldlearn.learning import AAKNN
 from ldlearn.tables import ColumnOptions, TableModel, explain_row, load_table_model, save_model
 
@@ -94,6 +94,16 @@ def test_explain_row_from_files(table, model, tmp_path):
         explain_row(str(tmp_path / "t.csv"), model, 1)
     with pytest.raises(TableError, match="2 to 61"):
         explain_row(str(tmp_path / "t.csv"), model, 62)
+
+
+def test_prediction_of_a_model_of_counts_is_explained():
+    votes = make_votes(60)
+    columns = ColumnOptions(id="key", kind="votes")
+    model = TableModel.fit(votes, LABELS, estimator=CountLDL(gamma=1.0), columns=columns)
+    found = explain_row(votes, model, 17)
+    assert np.allclose(found.degrees, model.predict(votes.loc[[17]]).to_numpy()[0])
+    difference = centred_logs(found.degrees) - centred_logs(found.average_degrees)
+    assert np.allclose(found.contributions.sum(axis=0), difference)
 
 
 def test_nonlinear_models_are_rejected(table):

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from example_tables import LABELS, make_table
+from example_tables import LABELS, make_table, make_votes
 from pyarrow import parquet
 
 from ldlearn.exceptions import ParameterError
-from ldlearn.joint import DLDL
+from ldlearn.joint import DLDL, CountLDL
 from ldlearn.tables import ColumnOptions, TableModel, WritingOptions, write_suggestions
 from ldlearn.tables.annotation_formats import to_annotation_task
 
@@ -82,6 +82,21 @@ def test_soft_labels(table, model, tmp_path):
     expected[4] = model.predict(table).to_numpy()[4]
     assert np.allclose(soft, expected, atol=1e-6)
     assert found["wet"][3].as_py() is None
+
+
+def test_soft_labels_of_counts_are_the_recovered_degrees(tmp_path):
+    votes = make_votes(30)
+    model = TableModel.fit(
+        votes,
+        LABELS,
+        estimator=CountLDL(gamma=1.0),
+        columns=ColumnOptions(id="key", kind="votes"),
+    )
+    write_suggestions(votes, model, str(tmp_path / "soft.parquet"), program="datasets")
+    soft = np.array(parquet.read_table(tmp_path / "soft.parquet")["soft_labels"].to_pylist())
+    X = model.transform(votes)
+    assert np.allclose(soft, model.estimator.enhance(X, votes[LABELS]), atol=1e-6)
+    assert np.allclose(soft[[4, 7]], model.estimator.predict(X[[4, 7]]), atol=1e-6)
 
 
 def test_errors(table, model, tmp_path):

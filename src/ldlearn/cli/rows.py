@@ -41,7 +41,8 @@ def browse(
 ) -> None:
     """Write a page to browse rows: texts, labels, degrees; search, sort, select, export.
 
-    One HTML file that needs no network. Intervals and distances need a model of `fit --intervals`.
+    One HTML file that needs no network. Models of counts show the votes of each row, too. Others
+    need `fit --intervals` for intervals and distances.
 
     \b
     ldlearn browse table.csv --model model.ldl -o page.html
@@ -110,8 +111,9 @@ def ask(
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
 
-    Rows where another vote reduces the expected error most, without similar ones; then rows with
-    suspicious labels.
+    Rows where another vote reduces the expected error most, without similar ones; of models of
+    counts, rows where it reduces the variance of the degrees most. Then rows with suspicious
+    labels or votes.
 
     \b
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv

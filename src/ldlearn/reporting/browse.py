@@ -41,7 +41,9 @@ _MEANINGS = {
         "How improbable the 0/1 labels are under the prediction (negative log-likelihood)."
     ),
     "votes": "Number of votes of the row.",
-    "gain of a vote": "By how much one more vote is expected to reduce the variance of the degrees.",
+    "gain of a vote": (
+        "By how much one more vote is expected to reduce the variance of the degrees."
+    ),
     "distance": "Distance from the training rows; 1 is the 99 % quantile of these.",
 }
 _MEANINGS_OF_COUNTS = _MEANINGS | {
@@ -102,8 +104,8 @@ def write_browse_page(
         raise TableError(f"{most}, this table has {n_rows:,}; use a part of it.")
     takes_counts = get_tags(found.model.estimator).counts
     if takes_counts and raters is not None:
-        reason = "the model learned from counts, which are the number of raters"
-        raise ParameterError(f"leave out raters: {reason}.")
+        reason = "for a model of counts, which knows the number of votes of each row"
+        raise ParameterError(f"raters has no meaning {reason}; leave it out.")
     posterior = _posterior(found.model.estimator)
     series, messages = _find_series(found, posterior, interval, raters)
     scores = _find_scores(found, posterior, series)

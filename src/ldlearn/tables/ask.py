@@ -2,12 +2,14 @@
 
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
+from sklearn.utils import get_tags
 
 from ldlearn._messages import check_choice
 from ldlearn._optional_imports import import_optional
@@ -27,8 +29,7 @@ _PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
 _MAX_CANDIDATES = 5000  # among which similar rows are avoided
 _MIN_LABELLED_ROWS = 20  # with labels, to look for suspicious ones
-_ERROR = "expected_error"
-_GAIN = "vote_gain"
+_IMPROBABLE = 0.05  # probability of a vote, below which it is suspicious
 
 
 def ask_table(
@@ -43,15 +44,16 @@ def ask_table(
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
-    The table has the identifier, the texts (or what ``writing.keep`` names), ``rank`` (see
-    `choose_rows`), what the rank depends on, and ``suspicious``: labels that look wrong, with the
-    probability of what is given. The `n` rows to annotate come first, then up to `n` other rows
-    with suspicious labels, without a rank.
+    The table has the identifier, the texts (or what ``writing.keep`` names), ``rank``, what the
+    rank depends on, and ``suspicious``: labels that look wrong, with the probability of what is
+    given. The `n` rows to annotate come first, then up to `n` other rows with suspicious labels,
+    without a rank.
 
-    The rank depends on ``expected_error``, the expected squared error of the degrees of the row
-    (see `expected_errors`). If the model learned from counts of votes and knows what one more vote
-    would do, it is ``vote_gain`` instead: by how much one more vote is expected to reduce the
-    variance of the degrees, summed over the labels (see `CountLDL.vote_gain`).
+    Models of 0/1 labels and of degrees rank rows by ``expected_error`` (see `expected_errors`), and
+    avoid similar rows (see `choose_rows`). Models of counts of votes that know it rank rows by
+    ``vote_gain``: by how much one more vote is expected to reduce the variance of the degrees,
+    summed over the labels. Suspicious votes are those with a probability below 0.05, given the
+    features and the other votes of the row.
 
     Parameters
     ----------
@@ -78,16 +80,11 @@ def ask_table(
         raise ParameterError(f"n must be at least 1, got {n}.")
     writing = check_writing(output, [data, model], writing)
     found = read_model_rows(data, model, columns, writing.keep, reading)
-    scores = vote_gains(found)
-    score_name = _GAIN
-    if scores is None:
-        scores = expected_errors(found.predicted, found.degrees, found.n_votes)
-        score_name = _ERROR
+    score_name, scores, asked = _rank_rows(found, n)
     for name in ("rank", score_name, "suspicious"):
         if name in (found.cells.index.name, *found.cells):
             advice = "rename it, or leave it out with keep"
             raise TableError(f"a column of this name would be added; {advice}.", column=name)
-    asked = choose_rows(scores, found.X, n)
     notes, others, messages = _check_labels_of_rows(found)
     others = others[~np.isin(others, asked)][:n]
     places = [*asked, *others]
@@ -98,6 +95,15 @@ def ask_table(
     write_table(output, [written], writing=writing)
     labels = list(found.model.labels)
     return WrittenTable(len(written), labels, output, found.messages + messages)
+
+
+def _rank_rows(rows: ModelRows, n: int) -> tuple[str, Array, Indices]:
+    """The name of the score by which rows are ranked, the scores, and the n rows to annotate."""
+    gains = vote_gains(rows)
+    if gains is not None:
+        return "vote_gain", gains, np.argsort(-gains, kind="stable")[:n]
+    errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
+    return "expected_error", errors, choose_rows(errors, rows.X, n)
 
 
 def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, list[str]]:
@@ -111,13 +117,25 @@ def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, li
         messages.append(f"Labels are not checked: {reason}.")
     if n_groups < 2 or rows.recovered.sum() < _MIN_LABELLED_ROWS:
         return notes, np.empty(0, dtype=np.intp), messages
-    labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
-    probabilities = _held_out_probabilities(rows.model.estimator, rows.X, labels, groups)
-    suspicious = _find_suspicious_labels(labels, probabilities)
+    estimator = rows.model.estimator
+    if rows.counts is not None and get_tags(estimator).keeps_zeros:
+        reason = f"{type(estimator).__name__} gives degree 0 to labels without votes"
+        messages.append(f"Votes are not checked: {reason}.")
+        return notes, np.empty(0, dtype=np.intp), messages
+    if rows.counts is None:
+        labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
+        probabilities = _held_out_probabilities(estimator, rows.X, labels, groups)
+        suspicious = _find_suspicious_labels(labels, probabilities)
+        messages.append(f"{suspicious.sum():,} labels of {suspicious.size:,} look wrong.")
+    else:
+        labels = rows.counts
+        probabilities = _vote_probabilities(estimator, rows.X, labels, groups)
+        suspicious = probabilities < _IMPROBABLE
+        n_improbable = labels[suspicious].sum()
+        messages.append(f"{n_improbable:,.0f} votes of {labels.sum():,.0f} are improbable.")
     for i, j in np.argwhere(suspicious):
         label = rows.model.labels[j]
-        notes[i].append(f"{label}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})")
-    messages.append(f"{suspicious.sum():,} labels of {suspicious.size:,} look wrong.")
+        notes[i].append(f"{label}={labels[i, j]:.0f} ({probabilities[i, j]:.3f})")
     found = np.flatnonzero(suspicious.any(axis=1))
     lowest = np.where(suspicious, probabilities, 1.0)[found].min(axis=1)
     return notes, found[np.argsort(lowest, kind="stable")], messages
@@ -126,7 +144,7 @@ def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, li
 def vote_gains(rows: ModelRows) -> Array | None:
     """By how much one more vote is expected to reduce the variance of the degrees of each row.
 
-    None if the model does not know.
+    None if the model does not know. Without label columns, the rows have no votes.
     """
     estimator = rows.model.estimator
     if not hasattr(estimator, "vote_gain"):
@@ -203,26 +221,55 @@ def choose_rows(scores: Array, X: Any, n: int) -> Indices:
     return candidates[chosen]
 
 
-def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
-    """Probability of each given 0/1 label, by models fitted without the group of its row.
+def _fit_folds(
+    estimator: Any, X: Any, labels: Array, groups: Groups, known: Indices
+) -> Iterator[tuple[Any, Indices]]:
+    """Models fitted without some of the known rows, and these rows; groups are held out as a whole.
 
-    It is NaN where a label is unknown. Hyperparameters that the estimator has selected are kept.
+    Hyperparameters that the estimator has selected are kept.
     """
     selected = {}
     for name in estimator.path_params:
         selected[name] = getattr(estimator, f"{name}_", getattr(estimator, name))
-    known = np.flatnonzero(~np.isnan(labels).all(axis=1))
     known_groups = join_groups(groups[known])
     n_groups = count_groups(known_groups)
-    predicted = np.full(labels.shape, np.nan)
     folds = KFold(min(5, n_groups), shuffle=True, random_state=0)
     for train_groups, test_groups in folds.split(np.arange(n_groups)):
         train = known[rows_of_groups(known_groups, train_groups)]
         test = known[rows_of_groups(known_groups, test_groups)]
-        fitted = clone(estimator).set_params(**selected).fit(X[train], labels[train])
+        yield clone(estimator).set_params(**selected).fit(X[train], labels[train]), test
+
+
+def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
+    """Probability of each given 0/1 label, by models fitted without the group of its row.
+
+    It is NaN where a label is unknown.
+    """
+    known = np.flatnonzero(~np.isnan(labels).all(axis=1))
+    predicted = np.full(labels.shape, np.nan)
+    for fitted, test in _fit_folds(estimator, X, labels, groups, known):
         predicted[test] = fitted.predict(X[test])
     probabilities = np.full(labels.shape, np.nan)
     probabilities[known] = np.exp(-label_losses(predicted[known], labels[known]))
+    return probabilities
+
+
+def _vote_probabilities(estimator: Any, X: Any, counts: Array, groups: Groups) -> Array:
+    """Probability of one vote for each label that has votes, given the other votes of its row.
+
+    It is the expected degree without that vote, by models fitted without the group of the row, and
+    NaN where a label has no votes.
+    """
+    probabilities = np.full(counts.shape, np.nan)
+    voted = np.flatnonzero(counts.any(axis=1))
+    for fitted, test in _fit_folds(estimator, X, counts, groups, voted):
+        for label in range(counts.shape[1]):
+            rows = test[counts[test, label] > 0]
+            if not len(rows):
+                continue
+            others = counts[rows]
+            others[:, label] -= 1.0
+            probabilities[rows, label] = fitted.enhance(X[rows], others)[:, label]
     return probabilities
 
 
@@ -263,8 +310,8 @@ def write_suggestions(
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
 
-    Rows with labels have their recovered (or given) degrees, others the predicted ones. Labels are
-    suggested whose degree is at least ``1 / n_labels``, the largest first.
+    Rows with labels or votes have their recovered (or given) degrees, others the predicted ones.
+    Labels are suggested whose degree is at least ``1 / n_labels``, the largest first.
 
     Parameters
     ----------

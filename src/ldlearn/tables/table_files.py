@@ -509,17 +509,15 @@ def read_model_rows(
         if has_labels:
             takes_counts = get_tags(model.estimator).counts
             kind = columns.kind
-            if kind == "auto" and model.facts["label_kind"] == "votes":
+            if kind == "auto" and not takes_counts and model.facts["label_kind"] == "votes":
                 kind = "votes"
-            if takes_counts:
-                kind = "votes"  # 0/1 labels are one vote for each positive label
-            found = model.read_labels(frame, columns.blank, kind)
-            truth, n_votes, logical, messages = found.to_evaluation_targets()
+            found = model.read_labels(frame, columns.blank, kind).resolve_kind(model.estimator)
+            takes_counts &= found.kind == "votes"
+            truth, n_votes, logical, messages = found.to_evaluation_targets(weighted=takes_counts)
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if takes_counts:
                 counts = found.values
-                n_votes = counts.sum(axis=1)
-                messages = _describe_unvoted(n_votes)
+                messages = _describe_unvoted(counts)
                 degrees, recovered = _recover_degrees(model.estimator, X, counts)
             elif not logical:
                 degrees = truth
@@ -542,12 +540,12 @@ def read_model_rows(
     )
 
 
-def _describe_unvoted(n_votes: Array) -> list[str]:
+def _describe_unvoted(counts: Array) -> list[str]:
     """A message on the rows without votes, if there are any."""
-    n_unvoted = np.sum(n_votes == 0)
+    n_unvoted = np.sum(~counts.any(axis=1))
     if not n_unvoted:
         return []
-    return [f"{n_unvoted:,} of {len(n_votes):,} rows have no votes: their degrees are predicted."]
+    return [f"{n_unvoted:,} of {len(counts):,} rows have no votes: their degrees are predicted."]
 
 
 def _recover_degrees(estimator: Any, X: Any, labels: Array) -> tuple[Array, Mask]:
@@ -555,7 +553,7 @@ def _recover_degrees(estimator: Any, X: Any, labels: Array) -> tuple[Array, Mask
 
     The labels are 0/1, or counts of votes if the estimator takes them.
     """
-    recovered = (labels > 0).any(axis=1)
+    recovered = np.any(labels > 0, axis=1)
     if not get_tags(estimator).unknown_labels:
         recovered &= ~np.isnan(labels).any(axis=1)
     degrees = np.full(labels.shape, np.nan)

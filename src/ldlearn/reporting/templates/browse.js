@@ -123,7 +123,7 @@ function votesOf(row) {
 function head(row, labels) {
   const votes = votesOf(row);
   const parts = [];
-  if (votes) parts.push(make("span", { class: "votes share" }, `${short(votes)} ${votes === 1 ? "vote" : "votes"}`));
+  if (votes) parts.push(make("span", { class: "votes share" }, `${votes.toLocaleString("en")} ${votes === 1 ? "vote" : "votes"}`));
   else if (counts !== null) parts.push(make("span", { class: "votes" }, "no votes"));
   if (labels.length < c) parts.push(make("span", {}, `${labels.length} of ${c} labels`));
   return make("span", { class: "line head" }, make("span", { class: "about-row" }, ...parts),
@@ -146,7 +146,7 @@ function bar(row, label) {
   });
   const state = given?.[k];
   let mark = state === undefined ? "" : ["0", "1", "?"][state];
-  if (counts !== null) mark = counts[k] ? short(counts[k]) : "";
+  if (counts !== null) mark = counts[k] ? String(counts[k]) : "";
   return make("span", { class: `line${state === 1 ? " positive" : ""}` },
     make("span", {}, mark), make("span", { class: "label", title: data.labels[label] }, data.labels[label]), track, numbers);
 }
@@ -213,7 +213,7 @@ function openRow(row) {
   const lines = data.labels.map((label, j) => {
     const k = row * c + j;
     let state = given ? [make("td", {}, ["0", "1", "?"][given[k]])] : [];
-    if (votes) state = [make("td", {}, short(counts[k]), make("small", {}, ` (${(counts[k] / votes).toFixed(2)})`))];
+    if (votes) state = [make("td", {}, String(counts[k]), make("small", {}, ` (${(counts[k] / votes).toFixed(2)})`))];
     else if (counts !== null) state = [make("td", {}, "–")];
     return make("tr", {}, make("th", { scope: "row" }, label), ...state, ...series.map((each) => make("td", {}, ...cell(each, k))));
   });
