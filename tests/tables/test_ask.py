@@ -203,7 +203,7 @@ def test_probability_of_a_single_vote_is_predicted_without_its_row():
 
 
 def test_improbable_votes_are_suspicious(tmp_path):
-    table = make_votes(80)
+    table = make_votes(160)
     wrong = np.flatnonzero(table["place"] == "inland")[:2]
     table.loc[:, "sea"] *= table["place"] != "inland"
     table.loc[wrong, LABELS] = [2, 2, 1]
@@ -211,7 +211,8 @@ def test_improbable_votes_are_suspicious(tmp_path):
     written = ask_table(table, model, str(tmp_path / "ask.csv"), n=4)
     found = pd.read_csv(tmp_path / "ask.csv")
     others = found[found["rank"].isna()]
-    assert set(table["key"].iloc[wrong]) <= set(others["key"])
+    assert set(table["key"].iloc[wrong]) >= set(others["key"])
+    assert len(others) > 0
     notes = others["suspicious"].str.extract(r"=(\d+) \((0\.\d+)\)").astype(float)
     assert (notes[0] >= 1).all()
     assert (notes[1] < 0.05).all()
