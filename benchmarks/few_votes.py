@@ -109,8 +109,9 @@ def prior_mean(X: Matrix, V: Matrix, X_new: Matrix) -> Matrix:
     """The mean of the prior of new rows, which `CountLDL` could predict instead of p(x)."""
     model = CountLDL().fit(X, V)
     priors = model._row_priors(X_new)
+    class_means = priors.classes / priors.classes.sum(axis=1, keepdims=True)
     w = model.single_weight_
-    return w * priors.P + (1.0 - w) * priors.class_means()
+    return w * priors.P + (1.0 - w) * priors.class_probabilities @ class_means
 
 
 def learner_on_posterior(learner: Any) -> Callable[[Matrix, Matrix, Matrix], Matrix]:
