@@ -22,8 +22,9 @@ if not DOCS.is_dir():
 METHOD_PACKAGES = ("enhancement", "learning", "joint", "compose")
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
-# tests/test_newcomer_walk.py runs the tutorial; the tables of defaults come from a benchmark.
-NOT_RUN_HERE = ("tutorial.md", "defaults.md")
+# tests/test_newcomer_walk.py runs the tutorial, test_few_votes.py its page; the tables of defaults
+# come from a benchmark.
+NOT_RUN_HERE = ("tutorial.md", "few_votes.md", "defaults.md")
 
 
 def load(path: Path):

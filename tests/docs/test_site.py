@@ -22,6 +22,7 @@ if not (ROOT / "docs").is_dir():
 SHOWN = (
     "index",
     "tutorial",
+    "few_votes",
     "which_method",
     "guide/metrics",
     "guide/commands",
