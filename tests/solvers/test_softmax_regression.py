@@ -175,6 +175,19 @@ def test_certified_minimum_for_any_scale_and_offset(case, l2, container):
     assert primal(X, D, l2, fit.coef, fit.intercept) - bound <= 3e-7 * len(X)
 
 
+def test_sparse_features_are_factorised_only_if_they_are_few():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((2000, 150), density=0.03, rng=rng, format="csr")
+    D = softmax(X.toarray() @ rng.normal(size=(150, 4)))
+    assert CentredMatrix(X).spectrum(0.1).basis is None
+    assert CentredMatrix(X[:, :10]).spectrum(0.1).basis is not None
+    assert CentredMatrix(X.toarray()).spectrum(0.1).basis is not None
+    found = softmax_regression(CentredMatrix(X), D, l2=0.1, tol=1e-9)
+    expected = softmax_regression(CentredMatrix(X.toarray()), D, l2=0.1, tol=1e-9)
+    assert found.converged
+    np.testing.assert_allclose(softmax(found.logits), softmax(expected.logits), atol=1e-4)
+
+
 def test_unpenalised_fit_is_invariant_to_column_scale():
     """Scaling a column scales its weights and changes nothing else if there is no penalty."""
     X, D = problem(n=100, m=5)

@@ -333,12 +333,24 @@ class CentredMatrix:
         varying = self.spread[self.spread > 0.0]
         return 0.0 < varying.max(initial=0.0) <= 1e4 * varying.min(initial=np.inf)
 
+    @property
+    def _is_worth_factorising(self) -> bool:
+        """Whether eigenvectors of the scatter matrix cost less than the iterations they save.
+
+        Products with a sparse matrix are so fast that they pay only for few features.
+        """
+        if self.m > self.max_factorised:
+            return False
+        if sparse.issparse(self.X):
+            return 4 * self.m**2 <= self.X.nnz
+        return self.m <= 2 * self.n
+
     def spectrum(self, ridge: float) -> _Spectrum:
         """Eigenvectors of ``scatter + ridge I``, scaled first if the spreads differ much.
 
         With a unit diagonal, what is numerically zero is judged relative to its own column and not
         to the largest one. If all columns have similar spreads, one scale suffices for all, and
-        then one basis for every ridge. Beyond `max_factorised` features only the diagonal is used.
+        then one basis for every ridge. If a factorisation does not pay, only the diagonal is used.
         """
         diagonal = self.spread + ridge
         if self.has_similar_spreads:
@@ -348,7 +360,7 @@ class CentredMatrix:
         if last_ridge == ridge:
             return spectrum
         scale = unit_diagonal_scale(diagonal)
-        if self.orthogonal or self.m > min(self.max_factorised, 2 * self.n):
+        if self.orthogonal or not self._is_worth_factorising:
             spectrum = _Spectrum(scale, None, self.spread * scale**2, scale**2)
         else:
             M = scale[:, None] * self.scatter_matrix * scale
