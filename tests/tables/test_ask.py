@@ -219,6 +219,31 @@ def test_improbable_votes_are_suspicious(tmp_path):
     assert "improbable" in written.messages[-1]
 
 
+def test_probability_of_a_weighted_vote_is_the_degree_without_it():
+    counts = np.array([[0.25, 2.5, 0.0], [0.0, 4.0, 1.0]])
+    estimator = VoteShares(smoothing=1.0).fit(np.zeros((2, 1)), counts)
+    found = _vote_probabilities(estimator, np.zeros((2, 1)), counts, np.arange(2))
+    np.testing.assert_allclose(found[0], [1.0 / 5.5, 2.5 / 4.75, np.nan])
+
+
+def test_checks_of_votes_repeat_no_warning_of_the_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) * [1e3, 1.0, 1.0, 1.0]
+    counts = rng.multinomial(2, [0.5, 0.5], size=30).astype(float)
+    with pytest.warns(UserWarning, match="larger scale"):
+        estimator = CountLDL().fit(X, counts)
+    found = _vote_probabilities(estimator, X, counts, np.arange(30))
+    assert np.isfinite(found[counts > 0]).all()
+
+
+def test_why_votes_of_a_single_row_are_not_checked(tmp_path):
+    table = make_votes(30)
+    table.loc[1:, LABELS] = 0
+    model = TableModel.fit(table, LABELS, estimator=CountLDL(gamma=1.0), columns=VOTES)
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=5)
+    assert not any("one group" in message for message in written.messages)
+
+
 def test_models_of_counts_that_know_no_gain(tmp_path):
     table = make_votes(60)
     model = TableModel.fit(table, LABELS, estimator=VoteShares(), columns=VOTES)

@@ -383,7 +383,7 @@ def evaluate(
         return
     truth = found.truth
     if found.votes is not None:
-        truth = f"{found.votes:,.6g} votes"
+        truth = f"{found.votes:,.10g} votes"
     print_scores(found.scores, f"{found.rows:,} rows, {truth}")
     if found.recovery is not None:
         print_recovery(found.recovery)
