@@ -174,7 +174,8 @@ def fit(
             model.facts["source"] = describe_origin(data)
     tables.save_model(model, output, intervals=intervals)
     if as_json:
-        print_json({"model": output} | tables.describe_model(model))
+        agreement = {} if counted is None else agreement_facts(counted)
+        print_json({"model": output} | tables.describe_model(model) | agreement)
         return
     _report_fit(model, output)
     if counted is not None:
