@@ -30,7 +30,7 @@ _PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
 _MAX_CANDIDATES = 5000  # among which similar rows are avoided
 _MIN_LABELLED_ROWS = 20  # with labels, to look for suspicious ones
-_IMPROBABLE = 0.05  # probability of a vote, below which it is suspicious
+_IMPROBABLE = 0.05  # tail probability of a vote, below which it is suspicious
 
 
 def ask_table(
@@ -131,8 +131,8 @@ def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, li
         messages.append(f"{suspicious.sum():,} labels of {suspicious.size:,} look wrong.")
     else:
         labels = rows.counts
-        probabilities = _vote_probabilities(estimator, rows.X, labels, groups)
-        suspicious = probabilities < _IMPROBABLE
+        probabilities, tails = _vote_probabilities(estimator, rows.X, labels, groups)
+        suspicious = tails < _IMPROBABLE
         n_improbable = labels[suspicious].sum()
         messages.append(f"{n_improbable:,.10g} votes of {labels.sum():,.10g} are improbable.")
     for i, j in np.argwhere(suspicious):
@@ -261,13 +261,19 @@ def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Group
     return probabilities
 
 
-def _vote_probabilities(estimator: Any, X: Any, counts: Array, groups: Groups) -> Array:
+def _vote_probabilities(
+    estimator: Any, X: Any, counts: Array, groups: Groups
+) -> tuple[Array, Array]:
     """Probability of one vote for each label that has votes, given the other votes of its row.
 
     It is the expected degree without that vote, by models fitted without the group of the row, and
     NaN where a label has no votes. Of a label with less than one weighted vote all is left out.
+
+    The second matrix has the tail of each vote: the probability of all labels together that are no
+    more probable.
     """
     probabilities = np.full(counts.shape, np.nan)
+    tails = np.full(counts.shape, np.nan)
     voted = np.flatnonzero(counts.any(axis=1))
     for fitted, test in _fit_folds(estimator, X, counts, groups, voted):
         for label in range(counts.shape[1]):
@@ -276,8 +282,11 @@ def _vote_probabilities(estimator: Any, X: Any, counts: Array, groups: Groups) -
                 continue
             others = counts[rows]
             others[:, label] = np.maximum(others[:, label] - 1.0, 0.0)
-            probabilities[rows, label] = fitted.enhance(X[rows], others)[:, label]
-    return probabilities
+            degrees = fitted.enhance(X[rows], others)
+            given = degrees[:, [label]]
+            probabilities[rows, label] = given[:, 0]
+            tails[rows, label] = np.where(degrees <= given, degrees, 0.0).sum(axis=1)
+    return probabilities, tails
 
 
 def _find_suspicious_labels(labels: Array, probabilities: Array) -> Mask:
