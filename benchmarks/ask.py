@@ -187,7 +187,7 @@ def wrong_votes_found(
     model = CountLDL().fit(X, votes)
     ranked = {
         "prediction alone": model.predict(X),
-        "ask": _vote_probabilities(model, X, votes.astype(float), np.arange(len(X))),
+        "ask": _vote_probabilities(model, X, votes.astype(float), np.arange(len(X)))[0],
     }
     for name, probabilities in ranked.items():
         of_votes = np.where(votes > 0, probabilities, np.inf).ravel()

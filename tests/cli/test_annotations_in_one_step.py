@@ -46,6 +46,8 @@ def test_import_prints_agreement_and_writes_raters(run, long):
     alpha, low, high = facts["alpha"]
     assert low < alpha < high
     assert facts["raters_at_chance"] == []
+    assert {rater["rater"] for rater in facts["raters"]} == {"ann", "ben", "cleo"}
+    assert facts["raters"][0]["low"] < facts["raters"][0]["agreement"]
     assert facts["alpha_by_label"]["sky"] == pytest.approx(facts["alpha_by_label"]["sea"])
     assert pd.read_csv("votes.csv")[["sea", "sky"]].to_numpy().sum() == 120
 
@@ -69,6 +71,8 @@ def test_fit_counts_annotations_itself(run, long):
     pd.testing.assert_frame_equal(pd.read_csv("m.csv"), pd.read_csv("two.csv"))
     assert run("evaluate", "v.csv", "-m", "m.ldl", "--kind", "votes").code == 0
     assert "long.csv" in run("inspect", "m.ldl").out
+    done = run("fit", long, *ROLES, "--method", "SABFGS", "-o", "json.ldl", "--json")
+    assert json.loads(done.out)["raters_at_chance"] == ["bot"]
     # Every annotation is a row with features.
     assert run("predict", long, "-m", "m.ldl", "-o", "all.csv").out == "160 rows: all.csv\n"
     message = run("evaluate", long, "-m", "m.ldl").message

@@ -27,6 +27,15 @@ def votes(tmp_path, monkeypatch):
     return table
 
 
+def test_advice_on_votes(run, votes):
+    fit = ["fit", "votes.csv", "-l", "sky:hill", "--kind", "votes", "-o", "m.ldl"]
+    assert run(*fit, "--method", "SABFGS").code == 0
+    assert "of votes CountLDL" in run("enhance", "new.csv", "-m", "m.ldl", "-o", "e.csv").message
+    votes.astype({"sky": object}).replace({"sky": {1: "one"}}).to_csv("votes.csv", index=False)
+    assert "'one' is not a finite number; " in run(*fit).message
+    assert "a number of votes" in run(*fit).message
+
+
 def test_fit_evaluate_and_enhance(run, votes):
     fit = ["fit", "votes.csv", "-l", "sky:hill", "--kind", "votes", "-o", "m.ldl"]
     printed = run(*fit, "--intervals", "--verbose")

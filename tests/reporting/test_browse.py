@@ -181,7 +181,7 @@ def test_page_of_counts_has_votes_and_recovered_degrees(votes_page, votes, votes
     counts = votes[LABELS].to_numpy(dtype=float)
     X = votes_model.transform(votes)
     estimator = votes_model.estimator
-    assert np.array_equal(unpack(data["counts"], "<f4", (n, 3)), counts)
+    assert np.array_equal(unpack(data["counts"], "<f8", (n, 3)), counts)
     given = unpack(data["given"], np.uint8, (n, 3))
     unvoted = np.isin(np.arange(n), [4, 7])
     assert np.array_equal(given, np.where(unvoted[:, None], 2, counts > 0))
@@ -219,6 +219,30 @@ def test_overview_of_counts(votes, votes_model, tmp_path):
     assert f"60 rows, 3 labels, {total} votes." in text
     sea = votes["sea"].sum()
     assert f'<td>{sea} <span class="std">{sea / total:.0%}</span></td>' in text
+
+
+def test_overview_of_weighted_votes(votes, votes_model, tmp_path):
+    page = tmp_path / "page.html"
+    weighted = votes.assign(**{name: 0.37 * votes[name] for name in LABELS})
+    write_browse_page(weighted, votes_model, str(page))
+    text = page.read_text(encoding="utf-8")
+    total = 0.37 * votes[LABELS].to_numpy().sum()
+    assert f"60 rows, 3 labels, {total:.10g} votes." in text
+    assert f"<td>{0.37 * votes['sea'].sum():.10g} <span" in text
+
+
+@pytest.mark.browser
+def test_numbers_of_weighted_and_many_votes_are_short(browser, votes, votes_model, tmp_path):
+    page = tmp_path / "page.html"
+    weighted = votes[:2].astype(dict.fromkeys(LABELS, float))
+    weighted[LABELS] = [[0.37, 1.11, 0.0], [1234567.0, 1.0, 2.0]]
+    write_browse_page(weighted, votes_model, str(page))
+    shown = browser.new_page()
+    shown.goto(page.as_uri())
+    lines = shown.locator(".line").all_inner_texts()
+    shown.close()
+    marks = [line.split()[0] for line in lines]
+    assert {"1.48", "0.37", "1.11", "1.23M"} <= set(marks)
 
 
 def test_counts_without_label_columns_or_votes(votes, votes_model, tmp_path):

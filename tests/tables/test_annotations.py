@@ -410,7 +410,7 @@ def test_label_with_the_name_of_a_column_gets_a_prefix(write):
     [
         (
             "a.csv",
-            "photo,who,tag\n1,2,3\n",
+            "photo,who,mood\n1,2,3\n",
             "name the column of the labels, .* with label; the columns are 'photo'",
         ),
         ("a.csv", "photo,rater,label\n1,2,3\n", "name the column of the items with item"),

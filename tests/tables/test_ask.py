@@ -185,7 +185,7 @@ def test_probability_of_a_vote_is_the_degree_without_it():
     """Shares with smoothing: one vote of n for a label that has v is ``v / (n - 1 + n_labels)``."""
     counts = np.array([[2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [0.0, 0.0, 0.0]])
     estimator = VoteShares(smoothing=1.0).fit(np.zeros((3, 1)), counts)
-    found = _vote_probabilities(estimator, np.zeros((3, 1)), counts, np.arange(3))
+    found, _ = _vote_probabilities(estimator, np.zeros((3, 1)), counts, np.arange(3))
     expected = counts[:2] / (counts[:2].sum(axis=1, keepdims=True) + 2)
     np.testing.assert_allclose(found[:2], np.where(counts[:2] > 0, expected, np.nan))
     assert np.isnan(found[2]).all()
@@ -194,7 +194,7 @@ def test_probability_of_a_vote_is_the_degree_without_it():
 def test_probability_of_a_single_vote_is_predicted_without_its_row():
     counts = np.eye(3)[np.arange(10) % 3]
     estimator = VoteShares(smoothing=1.0).fit(np.zeros((10, 1)), counts)
-    found = _vote_probabilities(estimator, np.zeros((10, 1)), counts, np.arange(10) // 2)
+    found, _ = _vote_probabilities(estimator, np.zeros((10, 1)), counts, np.arange(10) // 2)
     groups = np.arange(10) // 2
     for row in range(10):
         others = counts[groups != groups[row]].sum(axis=0) + 1
@@ -217,6 +217,52 @@ def test_improbable_votes_are_suspicious(tmp_path):
     assert (notes[0] >= 1).all()
     assert (notes[1] < 0.05).all()
     assert "improbable" in written.messages[-1]
+
+
+def test_probability_of_a_weighted_vote_is_the_degree_without_it():
+    counts = np.array([[0.25, 2.5, 0.0], [0.0, 4.0, 1.0]])
+    estimator = VoteShares(smoothing=1.0).fit(np.zeros((2, 1)), counts)
+    found, _ = _vote_probabilities(estimator, np.zeros((2, 1)), counts, np.arange(2))
+    np.testing.assert_allclose(found[0], [1.0 / 5.5, 2.5 / 4.75, np.nan])
+
+
+def test_tail_of_a_vote_is_that_of_labels_no_more_probable():
+    counts = np.array([[3.0, 1.0, 1.0], [9.0, 4.0, 0.0]])
+    estimator = VoteShares(smoothing=1.0).fit(np.zeros((2, 1)), counts)
+    _, tails = _vote_probabilities(estimator, np.zeros((2, 1)), counts, np.arange(2))
+    # Without the vote, the smoothed counts of the first row are (3, 2, 2), (4, 1, 2), (4, 2, 1).
+    np.testing.assert_allclose(tails[0], [1.0, 1 / 7, 1 / 7])
+    np.testing.assert_allclose(tails[1], [1.0, 5 / 15, np.nan])
+
+
+def test_few_votes_are_improbable_among_many_labels(tmp_path):
+    names = [f"label{j}" for j in range(60)]
+    rng = np.random.default_rng(0)
+    counts = pd.DataFrame(rng.multinomial(2, np.full(60, 1 / 60), size=40), columns=names)
+    table = counts.assign(x=rng.normal(size=40))
+    columns = ColumnOptions(kind="votes")
+    model = TableModel.fit(table, names, estimator=CountLDL(gamma=100.0), columns=columns)
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=1)
+    n_improbable = int(written.messages[-1].split()[0])
+    assert n_improbable < 20
+
+
+def test_checks_of_votes_repeat_no_warning_of_the_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) * [1e3, 1.0, 1.0, 1.0]
+    counts = rng.multinomial(2, [0.5, 0.5], size=30).astype(float)
+    with pytest.warns(UserWarning, match="larger scale"):
+        estimator = CountLDL().fit(X, counts)
+    found, _ = _vote_probabilities(estimator, X, counts, np.arange(30))
+    assert np.isfinite(found[counts > 0]).all()
+
+
+def test_why_votes_of_a_single_row_are_not_checked(tmp_path):
+    table = make_votes(30)
+    table.loc[1:, LABELS] = 0
+    model = TableModel.fit(table, LABELS, estimator=CountLDL(gamma=1.0), columns=VOTES)
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=5)
+    assert not any("one group" in message for message in written.messages)
 
 
 def test_models_of_counts_that_know_no_gain(tmp_path):

@@ -356,6 +356,8 @@ def test_invalid_votes_are_rejected():
         votes_to_degrees([[1, np.nan]])
     with pytest.raises(InputError, match="sum of all votes is too large"):
         votes_to_degrees([[1e308, 1e308], [1, 0]])
+    with pytest.raises(InputError, match="sum of all votes is too large"):
+        votes_to_degrees([[1e308, 1], [1, 0]])
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,16 @@ EXPORTS = {
         {"label": "mood"},
         ("id", "annotator", "mood"),
     ),
+    "judgments of sentences": (
+        "sentence_id,assessor,judgment\ns1,p,joy\ns1,q,fear\n",
+        {},
+        ("sentence_id", "assessor", "judgment"),
+    ),
+    "the task goes before its question": (
+        "id,question_id,Expert ID,tag\n7,3,p,joy\n7,3,q,fear\n",
+        {},
+        ("id", "Expert ID", "tag"),
+    ),
     "authors of the items are users, too": (
         "user_name,annotatorName,item,label\neve,ann,a,joy\neve,ben,a,fear\n",
         {},
@@ -85,6 +95,7 @@ def test_features_are_not_taken_for_raters(write, name):
     found = read_annotations(write("a.csv", f"item,{name},label\na,3,sky\na,3,sea\n"))
     assert found.rater_names == []
     assert name in found.table
+    assert "no column of raters" in found.messages[0]
 
 
 def test_several_questions_are_not_guessed(write):

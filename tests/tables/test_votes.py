@@ -198,6 +198,7 @@ def test_recovery_needs_whole_votes_and_two_in_some_rows(model):
     assert "two votes" in score_recovery(model.estimator, X, counts, groups)[1]
     assert "two votes" in score_recovery(model.estimator, X, 2 * counts, groups * 0)[1]
     assert "weighted votes" in score_recovery(model.estimator, X, 2.5 * counts, groups)[1]
+    assert "too many" in score_recovery(model.estimator, X, 1e9 * counts, groups)[1]
     assert score_recovery(DLDL(), X, counts, groups) == (None, "")
 
 
@@ -232,6 +233,9 @@ def test_weighted_votes_are_for_methods_that_take_counts(table):
     assert any("weighted votes cannot be split" in text for text in facts["warnings"])
     with pytest.raises(TableError, match=r"0\.5 is no count of votes; .*CountLDL"):
         fit_table(weighted, NAMES, method="SABFGS", columns=VOTES)
+    weighted.loc[3, "sea"] = 1e300
+    with pytest.raises(TableError, match=r"row 3, column 'sea': .* too many"):
+        fit_table(weighted, NAMES, columns=VOTES)
     weighted.loc[3, "sea"] = -0.5
     with pytest.raises(TableError, match=r"row 3, column 'sea': -0\.5 is no count of votes"):
         fit_table(weighted, NAMES, columns=VOTES)

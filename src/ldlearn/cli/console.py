@@ -159,7 +159,7 @@ def report_quality(facts: dict[str, Any], n_labels: int) -> None:
         title = f"On {held['rows']:,} rows held out"
         votes = held.get("votes")
         if votes is not None:
-            title += f", {votes:,.6g} votes"
+            title += f", {votes:,.10g} votes"
         print_scores(scores, title)
         if held["better_than_baselines"]:  # otherwise a warning says so
             print_result(describe_signal(held))

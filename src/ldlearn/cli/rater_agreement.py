@@ -11,12 +11,13 @@ _LONGEST_TABLE = 10
 
 
 def agreement_facts(found: Annotations) -> dict[str, Any]:
-    """Alpha with its interval, by label too, and the raters at chance, for JSON."""
+    """Alpha with its interval, by label too, and the agreement of each rater, for JSON."""
     alpha = found.alpha
     by_label = zip(alpha.by_label, alpha.low_by_label, alpha.high_by_label, strict=True)
     return {
         "alpha": alpha[:3],
         "alpha_by_label": dict(zip(found.labels, by_label, strict=True)),
+        "raters": found.raters.to_dict("records"),
         "raters_at_chance": found.raters_at_chance,
     }
 

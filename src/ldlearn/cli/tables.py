@@ -174,7 +174,8 @@ def fit(
             model.facts["source"] = describe_origin(data)
     tables.save_model(model, output, intervals=intervals)
     if as_json:
-        print_json({"model": output} | tables.describe_model(model))
+        agreement = {} if counted is None else agreement_facts(counted)
+        print_json({"model": output} | tables.describe_model(model) | agreement)
         return
     _report_fit(model, output)
     if counted is not None:
@@ -383,7 +384,7 @@ def evaluate(
         return
     truth = found.truth
     if found.votes is not None:
-        truth = f"{found.votes:,.6g} votes"
+        truth = f"{found.votes:,.10g} votes"
     print_scores(found.scores, f"{found.rows:,} rows, {truth}")
     if found.recovery is not None:
         print_recovery(found.recovery)

@@ -13,6 +13,7 @@ from ldlearn.exceptions import InputError
 
 # Tolerated deviation of a row sum from 1: printed tables round to three digits.
 SUM_TOLERANCE = 1e-3
+VOTES_LIMIT = 1e9  # of a row, for `split_votes`: numpy draws from no larger urns
 
 
 def default_label_names(n_labels: int) -> list[str]:
@@ -290,9 +291,10 @@ def check_counts(counts: Any, nan: str) -> Array:
     negative = (votes < 0).any(axis=1)
     if negative.any():
         raise InputError(f"Votes must not be negative, but they are in {describe_rows(negative)}.")
+    # Squared, because products with it have to be finite, too.
     with np.errstate(over="ignore"):
-        total = votes.sum()
-    if not np.isfinite(total):
+        square = votes.sum() ** 2
+    if not np.isfinite(square):
         raise InputError("The sum of all votes is too large to compute with; correct the counts.")
     return votes
 
@@ -305,7 +307,7 @@ def split_votes(
     Parameters
     ----------
     counts : ndarray of shape (n_samples, n_labels)
-        Whole numbers.
+        Whole numbers, whose sum is below `VOTES_LIMIT` in each row.
     random_state : numpy.random.Generator
     n_kept : int, default=None
         Votes in the first part of each row; rows with fewer keep all. None means half of them, and

@@ -21,7 +21,12 @@ from ldlearn.core.logical import binarize
 from ldlearn.core.row_groups import count_groups, join_groups, rows_of_groups
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array, take_rows
-from ldlearn.core.targets import check_distributions, split_votes, votes_to_degrees
+from ldlearn.core.targets import (
+    VOTES_LIMIT,
+    check_distributions,
+    split_votes,
+    votes_to_degrees,
+)
 from ldlearn.datasets import make_logical_labels
 from ldlearn.datasets.dataset import split_rows
 from ldlearn.evaluation.formatting import format_value
@@ -35,7 +40,6 @@ from ldlearn.tables.columns import ColumnType
 
 Rows = NDArray[np.intp]
 _N_SHOWN = 12  # training rows that a record keeps for figures
-_MOST_VOTES = 1e9  # of a row: numpy draws from no larger urns
 _FEATURES_SHOWN = 4
 
 
@@ -255,7 +259,7 @@ def check_votes(data: AnyDataset, name: str) -> Array:
     problems = {
         "the votes are not whole numbers": (counts % 1 != 0).any(axis=1),
         "there is no vote; drop such rows": totals == 0,
-        f"there are more than {_MOST_VOTES:g} votes": totals > _MOST_VOTES,
+        f"there are {VOTES_LIMIT:g} votes or more": totals >= VOTES_LIMIT,
     }
     for problem, rows in problems.items():
         if rows.any():

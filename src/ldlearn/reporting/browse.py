@@ -129,7 +129,7 @@ def write_browse_page(
     if found.labels is not None:
         content["given"] = _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8)
     if found.counts is not None:
-        content["counts"] = _encode(found.counts, "<f4")
+        content["counts"] = _encode(found.counts, "<f8")
     for each in series:
         content["series"].append(
             {
@@ -255,7 +255,7 @@ def _summarize_labels(rows: ModelRows, series: list[_Series]) -> dict[str, Any]:
     counts = Y.sum(axis=0).astype(int)
     total = len(Y)
     if rows.counts is not None:
-        counts = rows.counts.sum(axis=0).astype(int)
+        counts = rows.counts.sum(axis=0)
         total = counts.sum()
     overview = []
     for j, name in enumerate(names):
@@ -269,7 +269,7 @@ def _summarize_labels(rows: ModelRows, series: list[_Series]) -> dict[str, Any]:
             {
                 "name": name,
                 "count": counts[j],
-                "part": counts[j] / max(total, 1),
+                "part": counts[j] / (total or 1),
                 "means": means,
                 "bins": bars,
             }

@@ -41,6 +41,22 @@ _PRODIGY_KEYS = {
 _LABEL_KEYS = ("choices", "labels", "label", "taxonomy", "rating", "number", "selected")
 # Usual names of the columns of a long table, likeliest first; compared without case, spaces and
 # underscores.
+_THINGS = (
+    "sample",
+    "instance",
+    "question",
+    "document",
+    "text",
+    "sentence",
+    "tweet",
+    "post",
+    "comment",
+    "image",
+    "photo",
+    "video",
+    "record",
+    "object",
+)
 _ITEM = (
     "item",
     "itemid",
@@ -54,6 +70,7 @@ _ITEM = (
     "unitid",
     "exampleid",
     "id",
+    *(thing + "id" for thing in _THINGS),
 )
 # Users last: they may also be the authors of the items.
 _PEOPLE = (
@@ -66,6 +83,15 @@ _PEOPLE = (
     "judge",
     "participant",
     "respondent",
+    "assessor",
+    "evaluator",
+    "contributor",
+    "performer",
+    "grader",
+    "expert",
+    "voter",
+    "turker",
+    "crowdworker",
     "user",
 )
 _RATER = (
@@ -88,6 +114,10 @@ _LABEL = (
     "rating",
     "vote",
     "entities",
+    "judgment",
+    "judgement",
+    "annotation",
+    "tag",
 )
 # Before the names of questions, in results of Mechanical Turk and of Toloka.
 _QUESTION_MARKS = ("Answer.", "OUTPUT:")
@@ -411,6 +441,8 @@ class LongFormat:
         description = f"{kind}: {', '.join(found)}"
         if "item" not in self.roles:
             description += "; each row is an item of its own"
+        elif "rater" not in self.roles:
+            description += "; no column of raters, so every annotation counts"
         return description
 
     def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ _PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
 _MAX_CANDIDATES = 5000  # among which similar rows are avoided
 _MIN_LABELLED_ROWS = 20  # with labels, to look for suspicious ones
-_IMPROBABLE = 0.05  # probability of a vote, below which it is suspicious
+_IMPROBABLE = 0.05  # tail probability of a vote, below which it is suspicious
 
 
 def ask_table(
@@ -112,10 +113,11 @@ def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, li
     groups, n_repeated = find_groups(rows.X, rows.groups)
     messages = describe_repeated_rows(n_repeated, len(groups))
     n_groups = len(np.unique(groups[rows.recovered]))
-    if n_groups == 1 and len(groups) >= _MIN_LABELLED_ROWS:
+    enough = rows.recovered.sum() >= _MIN_LABELLED_ROWS
+    if n_groups == 1 and enough:
         reason = "all labelled rows are equal or in one group, so none can be held out"
         messages.append(f"Labels are not checked: {reason}.")
-    if n_groups < 2 or rows.recovered.sum() < _MIN_LABELLED_ROWS:
+    if n_groups < 2 or not enough:
         return notes, np.empty(0, dtype=np.intp), messages
     estimator = rows.model.estimator
     if rows.counts is not None and get_tags(estimator).keeps_zeros:
@@ -129,13 +131,13 @@ def _check_labels_of_rows(rows: ModelRows) -> tuple[list[list[str]], Indices, li
         messages.append(f"{suspicious.sum():,} labels of {suspicious.size:,} look wrong.")
     else:
         labels = rows.counts
-        probabilities = _vote_probabilities(estimator, rows.X, labels, groups)
-        suspicious = probabilities < _IMPROBABLE
+        probabilities, tails = _vote_probabilities(estimator, rows.X, labels, groups)
+        suspicious = tails < _IMPROBABLE
         n_improbable = labels[suspicious].sum()
-        messages.append(f"{n_improbable:,.0f} votes of {labels.sum():,.0f} are improbable.")
+        messages.append(f"{n_improbable:,.10g} votes of {labels.sum():,.10g} are improbable.")
     for i, j in np.argwhere(suspicious):
         label = rows.model.labels[j]
-        notes[i].append(f"{label}={labels[i, j]:.0f} ({probabilities[i, j]:.3f})")
+        notes[i].append(f"{label}={labels[i, j]:.10g} ({probabilities[i, j]:.3f})")
     found = np.flatnonzero(suspicious.any(axis=1))
     lowest = np.where(suspicious, probabilities, 1.0)[found].min(axis=1)
     return notes, found[np.argsort(lowest, kind="stable")], messages
@@ -237,7 +239,12 @@ def _fit_folds(
     for train_groups, test_groups in folds.split(np.arange(n_groups)):
         train = known[rows_of_groups(known_groups, train_groups)]
         test = known[rows_of_groups(known_groups, test_groups)]
-        yield clone(estimator).set_params(**selected).fit(X[train], labels[train]), test
+        model = clone(estimator).set_params(**selected)
+        # The fit of the model has warned already.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X[train], labels[train])
+        yield model, test
 
 
 def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
@@ -254,13 +261,19 @@ def _held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Group
     return probabilities
 
 
-def _vote_probabilities(estimator: Any, X: Any, counts: Array, groups: Groups) -> Array:
+def _vote_probabilities(
+    estimator: Any, X: Any, counts: Array, groups: Groups
+) -> tuple[Array, Array]:
     """Probability of one vote for each label that has votes, given the other votes of its row.
 
     It is the expected degree without that vote, by models fitted without the group of the row, and
-    NaN where a label has no votes.
+    NaN where a label has no votes. Of a label with less than one weighted vote all is left out.
+
+    The second matrix has the tail of each vote: the probability of all labels together that are no
+    more probable.
     """
     probabilities = np.full(counts.shape, np.nan)
+    tails = np.full(counts.shape, np.nan)
     voted = np.flatnonzero(counts.any(axis=1))
     for fitted, test in _fit_folds(estimator, X, counts, groups, voted):
         for label in range(counts.shape[1]):
@@ -268,9 +281,12 @@ def _vote_probabilities(estimator: Any, X: Any, counts: Array, groups: Groups) -
             if not len(rows):
                 continue
             others = counts[rows]
-            others[:, label] -= 1.0
-            probabilities[rows, label] = fitted.enhance(X[rows], others)[:, label]
-    return probabilities
+            others[:, label] = np.maximum(others[:, label] - 1.0, 0.0)
+            degrees = fitted.enhance(X[rows], others)
+            given = degrees[:, [label]]
+            probabilities[rows, label] = given[:, 0]
+            tails[rows, label] = np.where(degrees <= given, degrees, 0.0).sum(axis=1)
+    return probabilities, tails
 
 
 def _find_suspicious_labels(labels: Array, probabilities: Array) -> Mask:

@@ -295,7 +295,7 @@ def describe_signal(held: dict[str, Any]) -> str:
     finding = "the predictions are{} better than the same mean distribution for every row"
     votes = held.get("votes")
     if votes is not None:
-        rows += f" ({votes:,.6g} votes)"
+        rows += f" ({votes:,.10g} votes)"
         finding = (
             "the votes are{} likelier under the predictions than under the shares of all training "
             f"votes (log-probability per vote {gain:+.3f}, standard error {error:.3f})"

@@ -25,6 +25,7 @@ from ldlearn.tables.values import to_labels
 _KINDS = ("auto", "votes", "mixed")
 _MATRIX_KINDS = ("auto", "distribution", "votes", "logical")
 _EMPTY_ROWS = ("error", "drop", "unknown")
+_LARGEST_COUNT = 1e100  # sums and products are finite
 _OTHER_KINDS = (
     "degrees of a row sum to 1; use kind='votes' for votes, kind='mixed' for 0/1 labels with "
     "degrees of some rows (--kind), and divide percentages by 100."
@@ -464,6 +465,8 @@ class TableLabels:
                 "for degrees of all rows, and CountLDL for weighted votes."
             )
         self._raise_at_first(bad, "{} is no count of votes; " + advice)
+        too_large = values > _LARGEST_COUNT
+        self._raise_at_first(too_large, "{} votes are too many to compute with; correct the count.")
 
     def count_votes(self, *, weighted: bool = False) -> tuple[Array, Array, list[str]]:
         """Degrees, numbers of votes of the rows, and messages; see `check_counts`."""

@@ -238,7 +238,7 @@ class TableModel:
             raise TableError(
                 f"{type(self.estimator).__name__} gives degrees only to the rows it was fitted on; "
                 "fit it on this table (`ldlearn enhance --labels ... --method ...`), "
-                "or use a model fitted with DLDL."
+                "or use a model fitted with DLDL, of votes CountLDL."
             )
 
     def transform(self, table: Any, report: CellReport | None = None) -> Any:

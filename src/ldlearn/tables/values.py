@@ -286,7 +286,7 @@ def _to_label(series: Any, column: str) -> Array:
         if filled.nunique() == 1:
             option = filled.iloc[0]
         numbers = np.where(np.isnan(numbers) & (texts == option), 1.0, numbers)
-    advice = "write 0 or 1, yes or no, x or nothing, or drop the row."
+    advice = "write 0 or 1, yes or no, x or nothing, a number of votes, or drop the row."
     return _check_finite(numbers, series, column, advice)
 
 

@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 
 from ldlearn.core.row_groups import Groups, count_groups, join_groups
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import split_votes, votes_to_degrees
+from ldlearn.core.targets import VOTES_LIMIT, split_votes, votes_to_degrees
 from ldlearn.joint import VoteShares
 from ldlearn.metrics.against_baselines import clearly_better, mean_and_error, vote_cross_entropy
 
@@ -105,7 +105,10 @@ def score_recovery(
         return None, ""
     if (counts % 1 != 0).any():
         return None, "Recovery was not scored: weighted votes cannot be split into halves."
-    rows = np.flatnonzero(counts.sum(axis=1) >= 2)
+    totals = counts.sum(axis=1)
+    if (totals >= VOTES_LIMIT).any():
+        return None, f"Recovery was not scored: {VOTES_LIMIT:g} votes of a row are too many."
+    rows = np.flatnonzero(totals >= 2)
     units = join_groups(groups[rows])
     if count_groups(units) < 2:
         return None, "Recovery was not scored: hardly any row has two votes, one to be left out."

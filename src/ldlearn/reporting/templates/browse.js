@@ -10,7 +10,7 @@ const c = data.labels.length;
 const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
 const degrees = (text) => (text === null ? null : new Uint16Array(bytes(text)));
 const given = data.given === null ? null : new Uint8Array(bytes(data.given));
-const counts = data.counts === null ? null : new Float32Array(bytes(data.counts));
+const counts = data.counts === null ? null : new Float64Array(bytes(data.counts));
 const series = data.series.map(({ name, degrees: values, low, high }) => ({ name, values: degrees(values), low: degrees(low), high: degrees(high) }));
 const scores = data.scores.map(({ name, values }) => ({ name, values: new Float32Array(bytes(values)) }));
 const predicted = series.at(-1).values;
@@ -119,11 +119,17 @@ function votesOf(row) {
   return counts === null ? 0 : counts.subarray(row * c, (row + 1) * c).reduce((sum, votes) => sum + votes, 0);
 }
 
+/** A number of votes in a few characters: 3, 0.37, 12.35K. */
+function shortVotes(votes) {
+  const notation = votes < 10000 ? "standard" : "compact";
+  return votes.toLocaleString("en", { notation, maximumFractionDigits: 2 });
+}
+
 /** Above the bars of a row: how many votes it has, and whose bars these are. */
 function head(row, labels) {
   const votes = votesOf(row);
   const parts = [];
-  if (votes) parts.push(make("span", { class: "votes share" }, `${votes.toLocaleString("en")} ${votes === 1 ? "vote" : "votes"}`));
+  if (votes) parts.push(make("span", { class: "votes share" }, `${shortVotes(votes)} ${votes === 1 ? "vote" : "votes"}`));
   else if (counts !== null) parts.push(make("span", { class: "votes" }, "no votes"));
   if (labels.length < c) parts.push(make("span", {}, `${labels.length} of ${c} labels`));
   return make("span", { class: "line head" }, make("span", { class: "about-row" }, ...parts),
@@ -146,7 +152,7 @@ function bar(row, label) {
   });
   const state = given?.[k];
   let mark = state === undefined ? "" : ["0", "1", "?"][state];
-  if (counts !== null) mark = counts[k] ? String(counts[k]) : "";
+  if (counts !== null) mark = counts[k] ? shortVotes(counts[k]) : "";
   return make("span", { class: `line${state === 1 ? " positive" : ""}` },
     make("span", {}, mark), make("span", { class: "label", title: data.labels[label] }, data.labels[label]), track, numbers);
 }
@@ -213,7 +219,7 @@ function openRow(row) {
   const lines = data.labels.map((label, j) => {
     const k = row * c + j;
     let state = given ? [make("td", {}, ["0", "1", "?"][given[k]])] : [];
-    if (votes) state = [make("td", {}, String(counts[k]), make("small", {}, ` (${(counts[k] / votes).toFixed(2)})`))];
+    if (votes) state = [make("td", {}, counts[k].toLocaleString("en"), make("small", {}, ` (${(counts[k] / votes).toFixed(2)})`))];
     else if (counts !== null) state = [make("td", {}, "–")];
     return make("tr", {}, make("th", { scope: "row" }, label), ...state, ...series.map((each) => make("td", {}, ...cell(each, k))));
   });
