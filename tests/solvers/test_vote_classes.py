@@ -198,7 +198,7 @@ def test_separated_classes_and_their_shares_are_recovered():
     keep = (member > 0) | (np.arange(3000) % 4 == 0)  # the first class is rarer
     mean = counts[keep].sum(axis=0) / counts[keep].sum()
     table = VoteTable(counts[keep])
-    alpha, responsibilities = fit_classes(table, mean, weights=np.ones(keep.sum()), n_steps=40)
+    alpha, responsibilities = fit_classes(table, mean, weights=np.ones(keep.sum()), n_steps=300)
     means = alpha / alpha.sum(axis=1, keepdims=True)
     true_means = true_alpha / true_alpha.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(means, true_means, atol=0.02)

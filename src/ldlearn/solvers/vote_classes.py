@@ -10,7 +10,7 @@ from ldlearn.core.simplex import Array, SampleWeight, softmax
 
 # Of a class: more votes than that hardly differ from multinomial ones.
 _LARGEST_CONCENTRATION = 60.0
-_FIRST_CONCENTRATION = 8.0
+_FIRST_CONCENTRATION = 2.0  # intervals from a few steps with larger ones are too narrow
 _ALPHA_STEPS = 5
 
 
