@@ -237,7 +237,7 @@ def print_tables(
                 means.append(f"{np.mean(values):.3f}")
             print(f"| {method} | " + " | ".join(means) + " |")
     for position, metric in enumerate(METRICS[:3]):
-        print(f"\n{metric.capitalize()} of each data set\n")
+        print(f"\n{metric[0].upper()}{metric[1:]} of each data set\n")
         print("| data set | votes | " + " | ".join(methods) + " |")
         print("|---|---|" + "---|" * len(methods))
         for name in names:

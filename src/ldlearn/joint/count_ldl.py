@@ -147,7 +147,8 @@ class CountLDL(VoteCountMixin, JointModel):
     values of kappa have the same likelihood. The degrees then depend on the prior of kappa, and are
     too even if raters mostly agree. A second vote for some of the rows is enough to learn kappa.
 
-    `benchmarks/few_votes.py` says which measurement supports each step and each constant.
+    `benchmarks/few_votes.py` compares the recovery with that of other methods and of the two parts
+    of the prior alone, `benchmarks/few_votes_choices.py` with that of other constants.
 
     Examples
     --------
