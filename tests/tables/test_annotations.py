@@ -553,7 +553,7 @@ def test_export_to_predictions(export, tmp_path, capsys):
     messages = capsys.readouterr()
     assert "60 rows, 3 labels" in messages.out
     assert f"ldlearn fit {table} --labels calm:joy --id id" in messages.out
-    assert "note: up to 4 raters an item; the columns are 1 where" in messages.err
+    assert "note: largest number of raters per item: 4; the columns are 1 where" in messages.err
     assert command("fit", table, "--labels", "calm:joy", "--id", "id", "-o", model) == 0
     assert command("predict", table, "-m", model, "-o", out) == 0
     assert pd.read_csv(out)[["calm", "fear", "joy"]].sum(axis=1).to_numpy() == pytest.approx(1)
@@ -658,7 +658,7 @@ def test_tasks_as_json_lines_or_json_list(write):
         with open_table(TableInput(path, ReadingOptions(on_message=messages.append))) as source:
             assert source.names == ["id", "text", "a", "b"]
             assert source.read({"a": "any", "b": "any"}).to_numpy().tolist() == [[1, 1], [1, 0]]
-        assert "tasks of an annotation tool; up to 2 raters an item" in messages[0]
+        assert "tasks of an annotation tool; largest number of raters per item: 2" in messages[0]
 
 
 def test_json_lists_are_labels_not_features(write):

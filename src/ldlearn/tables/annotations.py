@@ -386,7 +386,7 @@ def _count_raters(
     counted = "the columns are 1 where a rater gave the label, else 0"
     if kind == "votes":
         counted = "the columns count raters"
-    messages.append(f"up to {n_raters} raters an item; {counted}")
+    messages.append(f"largest number of raters per item: {n_raters}; {counted}")
     left_out = {
         "annotations without a label": sum(not annotation.labels for annotation in annotations),
         "repeated annotations (same item, rater and label)": n_given - counts.sum(),
