@@ -176,6 +176,30 @@ def test_the_penalty_with_the_greatest_score_is_selected():
     assert most == pytest.approx(0.1 * 0.03 * variances.sum())
 
 
+@pytest.mark.parametrize(("noise", "n_tried"), [(0.0, 3), (100.0, 10)])
+def test_smaller_penalties_are_tried_until_the_score_is_clearly_below_the_best(noise, n_tried):
+    """The score is greatest for the second penalty; with noise no fall is significant."""
+    X, T, weights = make_rows()
+    folds = validation_folds(CentredMatrix(X))
+    scores_by_penalty = [0.0, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    signs = np.where(np.arange(40) % 2, 1.0, -1.0)
+    n_scored = 0
+
+    def score(rows, P):
+        nonlocal n_scored
+        position = n_scored // len(folds)
+        n_scored += 1
+        balanced = signs[: len(rows)] - signs[: len(rows)].mean()
+        return scores_by_penalty[position] + noise * position * balanced
+
+    fitting = CrossFitting(X, weights, SMALLEST)
+    most = fitting.select_gamma(T, folds, score)
+    assert n_scored == n_tried * len(folds)
+    deviations = X - np.average(X, axis=0, weights=weights)
+    variances = np.average(deviations**2, axis=0, weights=weights)
+    assert most == pytest.approx(1000 * 0.03 * variances.sum())
+
+
 def test_constant_features_are_not_used():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(3, [0.5, 0.3, 0.2], size=60)
