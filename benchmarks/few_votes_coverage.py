@@ -2,7 +2,8 @@
 
 ``python benchmarks/few_votes_coverage.py [--seeds N] [--rows N]`` simulates tables with a few votes
 per row and prints the coverage of 90 % intervals: for the degrees of training rows, for those of
-new rows with votes, and for those of new rows without.
+new rows with votes, and for those of new rows without. A summary has means and ranges over
+concentrations and numbers of rows.
 
 In the first block the model holds: degrees around a linear prediction, classes of rows, a mixture
 of both, or a different number of votes in each row. In the second it does not: the votes of a row
@@ -76,6 +77,25 @@ def measure(kind: str, n: int, concentration: float, n_votes: int, seed: int) ->
     return [float(np.mean((lower <= d) & (d <= upper))) for d, (lower, upper) in bounds]
 
 
+def print_summary(cells: list[tuple], found: np.ndarray) -> None:
+    """Means and ranges over numbers of rows and concentrations."""
+    print("\n| | votes | training rows | new, votes | new, no votes |")
+    print("|---|--:|--:|--:|--:|")
+    groups: dict[tuple[str, int], list[int]] = {}
+    for position, (kind, _, _, n_votes) in enumerate(cells):
+        groups.setdefault((kind, n_votes), []).append(position)
+    for (kind, n_votes), positions in groups.items():
+        values = []
+        for column in found[positions].T:
+            values.append(f"{column.mean():.2f} ({column.min():.2f} to {column.max():.2f})")
+        print(f"| {kind} | {n_votes} | " + " | ".join(values) + " |")
+    several = found[[n_votes > 1 for *_, n_votes in cells]]
+    inside = np.mean((several >= 0.85) & (several <= 0.95), axis=0)
+    print("\nWith two votes or more: mean", several.mean(axis=0).round(3), end=", ")
+    print("smallest", several.min(axis=0).round(3), end=", ")
+    print("share of the cells between 0.85 and 0.95", inside.round(2))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
@@ -96,9 +116,7 @@ def main() -> int:
             kind, n, concentration, n_votes = cell
             values = " | ".join(f"{value:.3f}" for value in coverage)
             print(f"| {kind} | {n:,} | {n_votes} | {concentration:g} | {values} |")
-        inside = np.mean((found >= 0.85) & (found <= 0.95), axis=0)
-        print("\nmean:", found.mean(axis=0).round(3), "smallest:", found.min(axis=0).round(3))
-        print("share between 0.85 and 0.95:", inside.round(2))
+        print_summary(cells, found)
     return 0
 
 
