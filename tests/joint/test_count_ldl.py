@@ -268,6 +268,36 @@ def test_intervals_shrink_with_votes(fitted):
     assert widths[-1] < 0.05
 
 
+def draw_classes(rng):
+    """Three kinds of rows that features do not distinguish."""
+    centres = np.array([[8.0, 1.0, 1.0], [1.0, 8.0, 1.0], [1.0, 1.0, 8.0]])
+    return rng.normal(size=(300, 2)), centres[rng.integers(3, size=300)]
+
+
+def draw_single(rng):
+    """Distributions around a prediction."""
+    X = rng.normal(size=(300, 2))
+    return X, 10.0 * softmax(X @ rng.normal(size=(2, 3)), axis=1)
+
+
+@pytest.mark.parametrize(("draw", "least", "most"), [(draw_classes, 0, 0.4), (draw_single, 0.8, 1)])
+def test_weights_say_whether_rows_are_in_classes(draw, least, most):
+    rng = np.random.default_rng(0)
+    X, parameters = draw(rng)
+    D = np.array([rng.dirichlet(a) for a in parameters])
+    several = CountLDL(gamma=1.0).fit(X, rng.multinomial(6, D))
+    assert least <= several.single_weight_ <= most
+    one = CountLDL(gamma=1.0).fit(X, rng.multinomial(1, D))
+    assert one.single_weight_ == 1.0
+
+
+def test_summary_names_features_that_are_switched_off():
+    _, votes, _ = make_votes(30)
+    assert "switches the features off" in CountLDL().fit(np.ones((30, 1)), votes).selection_summary_
+    given = CountLDL(gamma=1.0).fit(np.arange(30.0)[:, None], votes).selection_summary_
+    assert "gamma 1 (given)" in given
+
+
 def test_intervals_cover_simulated_degrees():
     """Votes of rows whose distributions are Dirichlet around a softmax of linear scores."""
     covered = []
