@@ -128,6 +128,7 @@ class CentredMatrix:
     """
 
     max_factorised = 2000  # features; beyond this only the diagonal of the scatter matrix is used
+    always_factorised = 100  # sparse features; that takes a millisecond
     sampled_rows_per_feature = 50  # gives relative errors of a few tenths in the second derivative
     in_memory = True
 
@@ -337,12 +338,13 @@ class CentredMatrix:
     def _is_worth_factorising(self) -> bool:
         """Whether eigenvectors of the scatter matrix cost less than the iterations they save.
 
-        Products with a sparse matrix are so fast that they pay only for few features.
+        Iterations on sparse features are cheap: for 300 features with 48,000 non-zero entries both
+        take the same time.
         """
         if self.m > self.max_factorised:
             return False
         if sparse.issparse(self.X):
-            return 4 * self.m**2 <= self.X.nnz
+            return self.m <= self.always_factorised or 4 * self.m**2 <= self.X.nnz
         return self.m <= 2 * self.n
 
     def spectrum(self, ridge: float) -> _Spectrum:
