@@ -73,3 +73,21 @@ def test_methods_report_a_system_that_is_too_ill_conditioned():
         L2(alpha=1e16, n_neighbors=3, max_iter=2).fit(X, Y)
     with pytest.warns(LinAlgWarning, match="not solved"):
         smooth_by_representation(Y, np.full((40, 40), np.nan), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_zero_column_of_a_coupled_system_need_not_be_exact(seed):
+    rng = np.random.default_rng(seed)
+    R = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.1], [0.3, 0.1, 1.0]])
+    weights = rng.uniform(1.0, 1e4, size=(20, 1))
+    B = rng.normal(size=(20, 3)) * [1.0, 1.0, 0.0]
+    n_products = 0
+
+    def product(X):
+        nonlocal n_products
+        n_products += 1
+        return weights * X + X @ R
+
+    X = solve_operator(product, weights + 1.0, B)
+    assert n_products < 15
+    np.testing.assert_allclose(product(X), B, atol=1e-8)

@@ -58,9 +58,10 @@ def solve_operator(
     """Solve ``A X = B`` for a definite A given as ``product(X)``, all columns of B at once.
 
     Conjugate gradients, with the diagonal of A as preconditioner. Warns if the residual of a column
-    is not ``tol`` times as small as that column of B.
+    is not ``tol`` times as small as that column of B, or as its largest column if it is zero.
     """
-    goal = tol * np.linalg.norm(B, axis=0)
+    norms = np.linalg.norm(B, axis=0)
+    goal = tol * np.where(norms > 0.0, norms, norms.max())
 
     def is_solved(R: Array) -> Any:
         return (np.linalg.norm(R, axis=0) <= goal).all()
