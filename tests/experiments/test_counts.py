@@ -9,7 +9,14 @@ from ldlearn.core import votes_to_degrees
 from ldlearn.datasets import LabelDataset, make_label_distributions
 from ldlearn.evaluation import Results, read_records
 from ldlearn.exceptions import InputError
-from ldlearn.experiments import Plan, export_splits, import_predictions, run_plan
+from ldlearn.experiments import (
+    Plan,
+    export_splits,
+    import_predictions,
+    load_plan,
+    run_plan,
+    shipped_plans,
+)
 from ldlearn.experiments.cells import plan_cells
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import DatasetSpec
@@ -294,3 +301,11 @@ def test_report_states_what_is_compared(plan, tmp_path):
     table = report.text_files()["tables/recovery-cross_entropy.tex"]
     assert "Compared with the shares of held-out votes" in table
     assert r"DLDL (0/1 labels)" in table
+
+
+@pytest.mark.parametrize("name", shipped_plans())
+def test_methods_of_counts_are_not_compared_on_0_1_labels(name):
+    plan = load_plan(name)
+    for cell in plan_cells(plan):
+        rule = plan.protocol.for_dataset(cell.dataset).rule
+        assert rule == "counts" or not cell.method.takes_counts
