@@ -145,7 +145,7 @@ def minimize_softmax(
 
     After more than ``max_cg_steps`` conjugate gradient steps for
     one direction the blocks of the Hessian become the preconditioner, if they have at most
-    ``max_block_entries`` entries.
+    ``max_block_entries`` entries and products with the features are not cheap.
     """
     goal = tol * objective.n
     problem = _SoftmaxProblem(objective, l2, goal)
@@ -155,8 +155,10 @@ def minimize_softmax(
     # Relative accuracy of the first Newton systems; later ones are solved more accurately.
     max_forcing = 0.1
     forcing = max_forcing
-    block_entries = len(point.theta[0]) * objective.features.m**2
+    features = objective.features
+    block_entries = len(point.theta[0]) * features.m**2
     blocks_fit = block_entries <= max_block_entries and not objective.has_many_labels
+    blocks_fit = blocks_fit and not features.has_cheap_products
     n_iter = 0
     while True:
         if point.bound <= goal and not point.certified:
