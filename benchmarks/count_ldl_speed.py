@@ -21,7 +21,7 @@ from scipy.special import softmax
 from ldlearn import SABFGS, CountLDL
 from ldlearn.core import votes_to_degrees
 
-MAX_RATIO = 60.0
+MAX_RATIO = 50.0
 N_NONZERO = 12  # in a row of sparse features
 # rows, features, labels, sparse
 CASES = (
