@@ -1,9 +1,9 @@
 """Do the intervals of CountLDL contain the degrees as often as they say?
 
-``python benchmarks/few_votes_coverage.py [--seeds N] [--rows N]`` simulates tables with a few votes
-per row and prints the coverage of 90 % intervals: for the degrees of training rows, for those of
-new rows with votes, and for those of new rows without. A summary has means and ranges over
-concentrations and numbers of rows.
+``python benchmarks/few_votes_coverage.py [--seeds N] [--first-seed N] [--rows N ...] [--features N]
+[--labels N]`` simulates tables with a few votes per row and prints the coverage of 90 % intervals:
+for the degrees of training rows, for those of new rows with votes, and for those of new rows
+without. A summary has means and ranges over concentrations and numbers of rows.
 
 In the first block the model holds: degrees around a linear prediction, classes of rows, a mixture
 of both, or a different number of votes in each row. In the second it does not: the votes of a row
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -27,8 +28,6 @@ MODEL = ("single distribution", "classes", "mixture", "unequal numbers of votes"
 OUTSIDE = ("overdispersed votes", "non-linear")
 VOTES = (1, 2, 3, 5, 20)
 CONCENTRATIONS = (1.0, 4.0, 16.0, 64.0)
-N_FEATURES = 10
-N_LABELS = 6
 
 
 def draw_dirichlet(parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -38,17 +37,23 @@ def draw_dirichlet(parameters: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 def simulate(
-    kind: str, n: int, concentration: float, n_votes: int, rng: np.random.Generator
+    kind: str,
+    n: int,
+    concentration: float,
+    n_votes: int,
+    rng: np.random.Generator,
+    n_features: int,
+    n_labels: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, degrees and votes."""
-    X = rng.standard_normal((n, N_FEATURES))
-    coef = rng.standard_normal((N_FEATURES, N_LABELS)) / np.sqrt(N_FEATURES)
-    intercept = rng.standard_normal(N_LABELS)
+    X = rng.standard_normal((n, n_features))
+    coef = rng.standard_normal((n_features, n_labels)) / np.sqrt(n_features)
+    intercept = rng.standard_normal(n_labels)
     used = X**2 - 1.0 if kind == "non-linear" else X
     P = softmax(1.5 * used @ coef + intercept, axis=1)
     single = draw_dirichlet(concentration * P, rng)
-    centres = draw_dirichlet(np.ones((N_LABELS, N_LABELS)), rng)
-    classes = [rng.choice(N_LABELS, p=p) for p in P]
+    centres = draw_dirichlet(np.ones((n_labels, n_labels)), rng)
+    classes = [rng.choice(n_labels, p=p) for p in P]
     of_class = draw_dirichlet(concentration * centres[classes], rng)
     share = {"classes": 1.0, "mixture": 0.5}.get(kind, 0.0)
     D = np.where(rng.random((n, 1)) < share, of_class, single)
@@ -60,10 +65,12 @@ def simulate(
     return X, D, np.array(votes, dtype=float)
 
 
-def measure(kind: str, n: int, concentration: float, n_votes: int, seed: int) -> list[float]:
+def measure(
+    kind: str, n: int, concentration: float, n_votes: int, seed: int, given: Any
+) -> list[float]:
     """Coverage of the three kinds of interval."""
     rng = np.random.default_rng([seed, n_votes, int(concentration), len(kind)])
-    X, D, V = simulate(kind, 2 * n, concentration, n_votes, rng)
+    X, D, V = simulate(kind, 2 * n, concentration, n_votes, rng, given.features, given.labels)
     train = slice(None, n)
     new = slice(n, None)
     with warnings.catch_warnings():
@@ -99,6 +106,9 @@ def print_summary(cells: list[tuple], found: np.ndarray) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--features", type=int, default=10)
+    parser.add_argument("--labels", type=int, default=6)
     parser.add_argument("--rows", type=int, nargs="+", default=[300, 1000])
     given = parser.parse_args()
     for title, kinds in (("The model holds", MODEL), ("It does not", OUTSIDE)):
@@ -110,7 +120,8 @@ def main() -> int:
             for n in given.rows:
                 for n_votes in VOTES:
                     cells.extend((kind, n, c, n_votes) for c in CONCENTRATIONS)
-        jobs = [delayed(measure)(*cell, seed) for cell in cells for seed in range(given.seeds)]
+        seeds = range(given.first_seed, given.first_seed + given.seeds)
+        jobs = [delayed(measure)(*cell, seed, given) for cell in cells for seed in seeds]
         found = np.reshape(Parallel(n_jobs=2)(jobs), (len(cells), given.seeds, 3)).mean(axis=1)
         for cell, coverage in zip(cells, found, strict=True):
             kind, n, concentration, n_votes = cell

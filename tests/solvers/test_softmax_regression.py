@@ -188,6 +188,27 @@ def test_sparse_features_are_factorised_only_if_they_are_few():
     np.testing.assert_allclose(softmax(found.logits), softmax(expected.logits), atol=1e-4)
 
 
+@pytest.mark.parametrize(("container", "n_built"), [(sparse.csr_array, 0), (np.asarray, 1)])
+def test_blocks_of_the_hessian_are_not_built_of_many_sparse_features(
+    container, n_built, monkeypatch
+):
+    """A problem that takes many conjugate gradient steps."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 150), density=0.03, rng=rng).toarray()
+    X *= 10.0 ** rng.uniform(-1.5, 1.5, size=150)
+    D = softmax(3.0 * X @ rng.normal(size=(150, 4)))
+    built = []
+    build = module._SoftmaxProblem.block_preconditioner
+    monkeypatch.setattr(
+        module._SoftmaxProblem,
+        "block_preconditioner",
+        lambda *args: built.append(1) or build(*args),
+    )
+    fit = softmax_regression(CentredMatrix(container(X)), D, l2=1e-4, tol=1e-7)
+    assert fit.converged
+    assert min(len(built), 1) == n_built
+
+
 def test_unpenalised_fit_is_invariant_to_column_scale():
     """Scaling a column scales its weights and changes nothing else if there is no penalty."""
     X, D = problem(n=100, m=5)
